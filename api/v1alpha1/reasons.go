@@ -223,6 +223,8 @@ const (
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticeUpdateAvailable – nodes are made by the rules of an earlier release of Helenus.
+	NoticeUpdateAvailable Reason = "UpdateAvailable"
 	// NoticeAgentOutdated – an agent is of another release, and its host's kubelet does not replace
 	// it.
 	NoticeAgentOutdated Reason = "AgentOutdated"

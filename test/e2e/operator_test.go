@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +19,8 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/dev/demo/install"
+	"helenus.io/helenus/dev/demo/local"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -87,30 +92,38 @@ func TestOperatorKilled(t *testing.T) {
 // are served all the while.
 func TestNewerOperator(t *testing.T) {
 	ring := threeRacks(t)
-	before, started := identities(t, ring), jvms(t, ring)
-	was, err := ring.AgentImage(t.Context())
+	was, err := ring.Installed(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tagged, digest, pinned := strings.Cut(was, "@")
+	tagged, digest, pinned := strings.Cut(was.Agent, "@")
 	if !pinned {
-		t.Skipf("%s has no other name: it is not pinned by its digest", was)
+		t.Skipf("%s has no other name: it is not pinned by its digest", was.Agent)
 	}
+	t.Cleanup(func() { reinstall(t, ring.Scene, was) })
 	// The same image by another name: to Kubernetes it is another one.
-	newer := tagged[:strings.LastIndex(tagged, ":")] + "@" + digest
-	t.Cleanup(func() {
-		if err := ring.InstallAgent(context.WithoutCancel(t.Context()), was); err != nil {
-			t.Errorf("install the operator as it was: %v", err)
-		}
-	})
+	upgrade(t, ring, install.Images{Operator: was.Operator, Agent: tagged[:strings.LastIndex(tagged, ":")] + "@" + digest})
+}
+
+func reinstall(t *testing.T, s *scene.Scene, images install.Images) {
+	t.Helper()
+	if err := s.Install(context.WithoutCancel(t.Context()), images); err != nil {
+		t.Errorf("install the operator as it was: %v", err)
+	}
+}
+
+// upgrade installs another operator, and wants nothing but the agents of a ring to be replaced.
+func upgrade(t *testing.T, ring *scene.Ring, to install.Images) {
+	t.Helper()
+	before, started := identities(t, ring), jvms(t, ring)
 	while(t, ring, servedThroughout, "the agents are replaced", func() error {
-		if err := ring.InstallAgent(t.Context(), newer); err != nil {
+		if err := ring.Install(t.Context(), to); err != nil {
 			return err
 		}
 		return ring.Until(t.Context(), 3*time.Minute, "all agents are of the new image", func(now follow.Sight) error {
 			for _, pod := range now.Pods(ring.Name) {
 				status := pod.Status.InitContainerStatuses[0]
-				if pod.Spec.InitContainers[0].Image != newer || status.RestartCount == 0 || !status.Ready {
+				if pod.Spec.InitContainers[0].Image != to.Agent || status.RestartCount == 0 || !status.Ready {
 					return fmt.Errorf("the agent of %s is %s: %+v", pod.Name, pod.Spec.InitContainers[0].Image, status)
 				}
 			}
@@ -123,8 +136,145 @@ func TestNewerOperator(t *testing.T) {
 			t.Errorf("node %s: its JVM was %+v, and is %+v", name, started[name], p)
 		}
 	}
-	wantEvent(t, ring, "ReplacingAgents", newer)
+	wantEvent(t, ring, "ReplacingAgents", to.Agent)
 	wantRingSeen(t, ring)
+}
+
+// TestNewerRules: another release of Helenus is built, which makes pods with another label and
+// another variable, and files with another option, and is installed. Nothing restarts, and the
+// update is shown. A change of the user's takes it along.
+func TestNewerRules(t *testing.T) {
+	onlyInFull(t)
+	var s *scene.Scene
+	var was install.Images
+	t.Cleanup(func() { // when the namespace is gone: the former operator does not know the newer rules
+		if was.Agent != "" {
+			reinstall(t, s, was)
+		}
+	})
+	s = open(t, "e2e-rules")
+	onlyHere(t, s)
+	var next install.Images
+	took(t, "another release is built", func() (err error) {
+		next, err = newerRelease(t)
+		return err
+	})
+	var ring *scene.Ring
+	took(t, "a ring of three racks has formed", func() (err error) {
+		ring, err = s.Form(t.Context(), sampleOf(t, "demo.yaml"))
+		return err
+	})
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.Quorum) })
+	installed, err := s.Installed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	was = installed
+	upgrade(t, ring, next)
+	err = ring.Until(t.Context(), time.Minute, "the update is shown", func(now follow.Sight) error {
+		c, _ := now.Cluster(ring.Name)
+		if !slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
+			return n.Reason == v1alpha1.NoticeUpdateAvailable && len(n.Nodes) == 3
+		}) {
+			return fmt.Errorf("notices: %+v", c.Status.Notices)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	wantNewer(t, ring, false)
+	rollOut(t, ring, "a change takes the newer rules along", func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.TerminationGracePeriodSeconds = ptr(int64(120))
+	})
+	wantNewer(t, ring, true)
+	wantRingSeen(t, ring)
+}
+
+// wantNewer wants the pods and the JVMs of a ring to have what newerRelease gives them, or not.
+func wantNewer(t *testing.T, ring *scene.Ring, want bool) {
+	t.Helper()
+	for _, name := range ring.NodeNames(t.Context()) {
+		pod := podOf(t, ring, name)
+		pid, err := ring.ProcessOf(pod.UID, "java")
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		label := pod.Labels["example.com/newer"] == "yes"
+		option, variable := strings.Contains(string(line), "-Dhelenus.newer=yes"), strings.Contains(string(env), "NEWER=yes")
+		if label != want || option != want || variable != want {
+			t.Errorf("node %s, newer: label %v, option %v, variable %v, want %v", name, label, option, variable, want)
+		}
+	}
+}
+
+// newerRelease builds the images of a release whose rules are newer than those of this one.
+func newerRelease(t *testing.T) (install.Images, error) {
+	t.Helper()
+	repository, err := local.FindRepository(".")
+	if err != nil {
+		return install.Images{}, err
+	}
+	sources := t.TempDir()
+	for _, part := range []string{"api", "cmd", "config", "internal"} {
+		if err := os.CopyFS(filepath.Join(sources, part), os.DirFS(filepath.Join(repository, part))); err != nil {
+			return install.Images{}, err
+		}
+	}
+	for _, file := range []string{"go.mod", "go.sum"} {
+		if err := edit(repository, sources, file, "", ""); err != nil {
+			return install.Images{}, err
+		}
+	}
+	if err := errors.Join(
+		edit(sources, sources, "internal/core/render/pod.go", "\t1: podRevision1,\n", `1: podRevision1,
+	2: func(o Owner, record *v1alpha1.CassandraNode, install facts.Install) (*corev1.Pod, error) {
+		pod, err := podRevision1(o, record, install)
+		if err == nil {
+			pod.Labels["example.com/newer"] = "yes"
+			c := &pod.Spec.Containers[0]
+			c.Env = append(c.Env, corev1.EnvVar{Name: "NEWER", Value: "yes"})
+		}
+		return pod, err
+	},
+`),
+		edit(sources, sources, "internal/core/config/render.go", "\t1: renderRevision1,\n", `1: renderRevision1,
+	2: func(base Files, node *Node) (Files, error) {
+		files, err := renderRevision1(base, node)
+		if err == nil {
+			files[ServerOptions] = append(files[ServerOptions], "\n-Dhelenus.newer=yes\n"...)
+		}
+		return files, err
+	},
+`)); err != nil {
+		return install.Images{}, err
+	}
+	tools := local.Tools{Repository: repository, Sources: sources, Tag: "newer", Progress: os.Stderr}
+	files, err := tools.Build(t.Context())
+	if err != nil {
+		return install.Images{}, err
+	}
+	return tools.Load(t.Context(), files)
+}
+
+// edit copies a file, with one text in place of another that has to be there.
+func edit(from, to, file, text, instead string) error {
+	content, err := os.ReadFile(filepath.Join(from, file))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(content), text) {
+		return fmt.Errorf("%s does not have %q", file, text)
+	}
+	return os.WriteFile(filepath.Join(to, file), []byte(strings.Replace(string(content), text, instead, 1)), 0o600)
 }
 
 // TestStaleLeader: the operator that leads stands still, and another leads and makes a deleted pod

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,9 @@ func FindRepository(from string) (string, error) {
 
 // Tools are the commands localkube and images, as make builds them into bin.
 type Tools struct {
-	// Repository is the checkout.
-	Repository string
+	// Repository is the checkout. Sources are what the project's images are built from, if not it,
+	// and Tag is theirs, if not dev.
+	Repository, Sources, Tag string
 	// Progress receives what the commands report of their steps.
 	Progress io.Writer
 }
@@ -91,7 +93,8 @@ const (
 // Build builds the images of the project and of releases of Cassandra, as far as they are not up to
 // date, and returns their files.
 func (t Tools) Build(ctx context.Context, versions ...string) ([]string, error) {
-	args := []string{"build", OperatorImage, AgentImage, "--repo", t.Repository}
+	args := []string{"build", OperatorImage, AgentImage, "--repo", cmp.Or(t.Sources, t.Repository),
+		"--tag", cmp.Or(t.Tag, "dev")}
 	for _, version := range versions {
 		args = append(args, "cassandra-"+version)
 	}

@@ -2,15 +2,20 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // rolledOut makes passes until the roll-out that is open or due is closed.
@@ -277,6 +282,58 @@ func TestAnotherInstallationEndsNoHold(t *testing.T) {
 	w.settle()
 	if restart := w.snapshot.Nodes[three[1]].Record.Status.Restart; restart != nil {
 		t.Errorf("the second node was restarted: %+v\n%s", restart, Next(w.snapshot, w.now))
+	}
+}
+
+// Newer rules of Helenus change nothing by themselves. What restarts a JVM brings those for its
+// files, where the agent is of the release that has them, and what makes a new pod all.
+func TestNewerRulesComeWithAChange(t *testing.T) {
+	w := formed(t)
+	pods, files := render.PodRules, config.Rules
+	t.Cleanup(func() { render.PodRules, config.Rules = pods, files })
+	render.PodRules, config.Rules = maps.Clone(pods), maps.Clone(files)
+	render.PodRules[2] = func(o render.Owner, record *v1alpha1.CassandraNode, i facts.Install) (*corev1.Pod, error) {
+		pod, err := pods[1](o, record, i)
+		pod.Labels["example.com/newer"] = "yes"
+		return pod, err
+	}
+	config.Rules[2] = files[1]
+	for _, c := range []struct {
+		what             string
+		change           func(*v1alpha1.CassandraClusterSpec)
+		older            bool
+		file, pod        int32
+		labelled, notice bool
+	}{
+		{"the newer release alone", nil, false, 1, 1, false, true},
+		{"a label", func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"team": "a"}}
+		}, false, 1, 1, false, true},
+		{"a hot setting", setting("compaction_throughput", `"32MiB/s"`), false, 1, 1, false, true},
+		{"a restart, with the former agent", setting("concurrent_reads", "16"), true, 1, 1, false, true},
+		{"a restart", setting("concurrent_reads", "24"), false, 2, 1, false, true},
+		{"a new pod", func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.TerminationGracePeriodSeconds = ptr(int64(100))
+		}, false, 2, 2, true, false},
+	} {
+		w.snapshot.Install.Version = "test" // as the agents
+		if c.older {
+			w.snapshot.Install.Version = "next"
+		}
+		if c.change != nil {
+			w.change(c.change)
+			w.rolledOut()
+		}
+		made := w.settle()
+		noticed := slices.ContainsFunc(made.Notices,
+			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeUpdateAvailable })
+		for _, n := range w.snapshot.Records() {
+			if is := n.Record.Spec; is.Configuration.Revision != c.file || is.Pod.Revision != c.pod ||
+				(n.Pod.Labels["example.com/newer"] != "") != c.labelled || noticed != c.notice {
+				t.Errorf("%s: node %s has the rules %d for files and %d for pods, labels %v; noticed: %v", c.what, n.Name,
+					is.Configuration.Revision, is.Pod.Revision, n.Pod.Labels, noticed)
+			}
+		}
 	}
 }
 

@@ -385,7 +385,7 @@ func (w *world) agents() {
 			continue
 		}
 		if w.running[n.Pod.UID] == nil {
-			w.running[n.Pod.UID] = &facts.Agent{
+			w.running[n.Pod.UID] = &facts.Agent{Version: "test",
 				ClusterUID: "cluster-uid", Node: name, PodUID: n.Pod.UID, Address: n.Pod.Status.PodIP,
 				Disk: v1alpha1.DiskEmpty, Phase: v1alpha1.PhaseWaiting,
 				Process: facts.ProcessAbsent,

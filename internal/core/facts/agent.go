@@ -254,7 +254,9 @@ func (r *Ring) Delivers() bool {
 }
 
 // Repairs says that the node takes part in an incremental repair.
-func (r *Ring) Repairs() bool { return r != nil && r.Unfinished != nil && r.Unfinished.IncrementalRepairs > 0 }
+func (r *Ring) Repairs() bool {
+	return r != nil && r.Unfinished != nil && r.Unfinished.IncrementalRepairs > 0
+}
 
 // OtherSchema says which member has another schema than this node, or none that gossip knows of;
 // empty if none has.

@@ -52,6 +52,9 @@ func Fixed(all []Difference) []Difference {
 	})
 }
 
+// RulesOfConfiguration are what Helenus itself sets in the files of a node, as a user reads of them.
+const RulesOfConfiguration = "rules of Helenus for configuration"
+
 // ofCluster are the fields of a record that do not come from node of the cluster, datacenter or
 // rack, by what the user calls them.
 var ofCluster = map[string]string{
@@ -61,8 +64,8 @@ var ofCluster = map[string]string{
 	"configuration.rackName":       "datacenters[].racks[].rackName",
 	"configuration.numTokens":      "datacenters[].numTokens",
 	"configuration.restartedAt":    "restartedAt",
-	"configuration.revision":       "the revision of Helenus' own rules of configuration",
-	"pod.revision":                 "the revision of Helenus' own rules of pods",
+	"configuration.revision":       RulesOfConfiguration,
+	"pod.revision":                 "rules of Helenus for pods",
 	"pod.image":                    "image",
 	"pod.imagePullPolicy":          "imagePullPolicy",
 	"pod.imagePullSecrets":         "imagePullSecrets",

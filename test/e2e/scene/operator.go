@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/dev/demo/install"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -67,34 +68,35 @@ func (s *Scene) scaleOperator(ctx context.Context, replicas int32) error {
 	})
 }
 
-// AgentImage is the image of the agent that operators are installed with.
-func (s *Scene) AgentImage(ctx context.Context) (string, error) {
+// Installed are the images that operators are installed with.
+func (s *Scene) Installed(ctx context.Context) (install.Images, error) {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
-		return "", fmt.Errorf("find the image of the agent: %w", err)
+		return install.Images{}, fmt.Errorf("find the images of the operator: %w", err)
 	}
-	for _, arg := range deployment.Spec.Template.Spec.Containers[0].Args {
-		if image, found := strings.CutPrefix(arg, agentFlag); found {
-			return image, nil
+	container := deployment.Spec.Template.Spec.Containers[0]
+	for _, arg := range container.Args {
+		if agent, found := strings.CutPrefix(arg, agentFlag); found {
+			return install.Images{Operator: container.Image, Agent: agent}, nil
 		}
 	}
-	return "", fmt.Errorf("the operator is installed without %s", agentFlag)
+	return install.Images{}, fmt.Errorf("the operator is installed without %s", agentFlag)
 }
 
 const agentFlag = "--agent-image="
 
-// InstallAgent installs the operator with another image of the agent, and waits until no other
-// operator runs.
-func (s *Scene) InstallAgent(ctx context.Context, image string) error {
+// Install installs the operator with other images, and waits until no other operator runs.
+func (s *Scene) Install(ctx context.Context, images install.Images) error {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kubernetes.Client.Get(ctx, operator, deployment); err != nil {
 		return fmt.Errorf("install the operator: %w", err)
 	}
 	before := deployment.DeepCopy()
-	args := deployment.Spec.Template.Spec.Containers[0].Args
-	for i, arg := range args {
+	container := &deployment.Spec.Template.Spec.Containers[0]
+	container.Image = images.Operator
+	for i, arg := range container.Args {
 		if strings.HasPrefix(arg, agentFlag) {
-			args[i] = agentFlag + image
+			container.Args[i] = agentFlag + images.Agent
 		}
 	}
 	if err := s.Kubernetes.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {

@@ -106,7 +106,8 @@ func takes(have *v1alpha1.CassandraNode, w render.Wanted, d render.Difference) p
 			return plan.Hot
 		}
 		return plan.Live // another way to write the same value
-	case strings.HasPrefix(d.Field, "node.jvm") || d.Field == "node.environment" || d.Field == "restartedAt":
+	case strings.HasPrefix(d.Field, "node.jvm") || d.Field == "node.environment" || d.Field == "restartedAt",
+		d.Field == render.RulesOfConfiguration:
 		return plan.Restart
 	default:
 		return plan.NewPod

@@ -40,10 +40,26 @@ func (p *pass) wanted(n *facts.Node) render.Wanted {
 		}
 	}
 	if w, described := p.byName[n.Name]; described && !p.SpecRejected {
-		return render.Pinned(p.Cluster, w, n.Record)
+		return p.withNewestRules(n, render.Pinned(p.Cluster, w, n.Record), w)
 	}
 	return render.Wanted{Name: n.Name, Datacenter: n.Record.Spec.Datacenter, Rack: n.Record.Spec.Rack,
 		Configuration: n.Record.Spec.Configuration, Pod: n.Record.Spec.Pod}
+}
+
+// withNewestRules: what makes a new pod of a node, or restarts its JVM, brings it to the newest of
+// Helenus' own rules. The agent that renders by them has to be of this release; that of a new pod
+// is.
+func (p *pass) withNewestRules(n *facts.Node, w, newest render.Wanted) render.Wanted {
+	if w.Pod.Revision == newest.Pod.Revision && w.Configuration.Revision == newest.Configuration.Revision {
+		return w
+	}
+	switch change := p.recordChange(n, w); {
+	case change == newPod:
+		w.Pod.Revision, w.Configuration.Revision = newest.Pod.Revision, newest.Configuration.Revision
+	case change == restart && n.CurrentAgent() != nil && n.Agent.Version == p.Install.Version:
+		w.Configuration.Revision = newest.Configuration.Revision
+	}
+	return w
 }
 
 // changeOf a node that has a live record. Of one whose disk is lost only the record can follow.

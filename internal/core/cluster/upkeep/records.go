@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -33,6 +34,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 		}
 	}
 	k.followDisruption()
+	k.nameOldRules()
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {
@@ -226,4 +228,21 @@ func (k *Keeper) reportMissingRecords() plan.Result {
 	k.draft.Block("NodeRecords", v1alpha1.BlockedRecordMissing, missing,
 		"the record of %s was deleted: waits until the spec is accepted, then recreates it", words.List(missing, 3))
 	return plan.Waiting("%s without a record", words.Plural(len(missing), "member"))
+}
+
+// nameOldRules says which nodes are made and configured by the rules of an earlier release: what
+// next restarts them brings the newer ones.
+func (k *Keeper) nameOldRules() {
+	var old []*facts.Node
+	for _, n := range k.Records() {
+		if n.Record.Spec.Pod.Revision < render.NewestPodRevision() ||
+			n.Record.Spec.Configuration.Revision < config.NewestRevision() {
+			old = append(old, n)
+		}
+	}
+	if len(old) > 0 {
+		k.draft.Notice(v1alpha1.NoticeUpdateAvailable, names(old), "pods or files of %s are made by the rules of an "+
+			"earlier release of Helenus. They work. The next change that restarts a JVM brings the newer rules for "+
+			"its files, and one that makes a new pod all of them", words.List(names(old), 3))
+	}
 }
