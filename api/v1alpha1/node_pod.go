@@ -26,6 +26,14 @@ type PodSettings struct {
 	// +optional
 	ImageDefaulted bool `json:"imageDefaulted,omitempty"`
 
+	// ImageDigest is what Image was on the host where the node, or another one before it, became
+	// NORMAL with it: a pod that is made from now on gets that very image, although its tag moves.
+	// Empty: nothing is known that could be pulled by it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	ImageDigest string `json:"imageDigest,omitempty"`
+
 	// ImagePullPolicy of its two containers. Empty: that of Kubernetes.
 	// +optional
 	ImagePullPolicy PullPolicy `json:"imagePullPolicy,omitempty"`

@@ -46,10 +46,15 @@ type kept struct {
 
 // NewView of a snapshot at a time.
 func NewView(s *facts.Snapshot, now time.Time) *View {
-	return &View{
+	v := &View{
 		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
 		assessed: map[string]Node{}, kept: &kept{},
 	}
+	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
+	for i := range v.Wanted {
+		v.Wanted[i].Pod.ImageDigest = digest
+	}
+	return v
 }
 
 // WithLedger is the view with another ledger: the one that the pass writes.

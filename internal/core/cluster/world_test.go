@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -67,6 +68,8 @@ type world struct {
 	// observed has the snapshot carry what the operator works out when it observes: what tells
 	// views and records apart. A test that edits them must not.
 	observed bool
+	// pulled is how kubelet names what it has pulled for an image.
+	pulled func(image string) string
 }
 
 // host that all pods are on.
@@ -274,6 +277,10 @@ func (w *world) put(object plan.Object) {
 		o.Spec.NodeName = host
 		o.Status.PodIP = fmt.Sprintf("10.0.0.%d", w.uids)
 		o.Status.Phase = corev1.PodRunning
+		if w.pulled != nil {
+			o.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: layout.CassandraContainer,
+				ImageID: w.pulled(render.ImageOf(o, layout.CassandraContainer))}}
+		}
 		n.Pod = o
 	default:
 		w.t.Fatalf("created a %T", object)

@@ -26,8 +26,8 @@ func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Fiel
 // Differences are the fields in which a node's record differs from what the spec describes, sorted
 // by field.
 func Differences(record *v1alpha1.CassandraNode, w Wanted) []Difference {
-	// says where an image comes from, which is not the user's business
-	w.Pod.ImageDefaulted = record.Spec.Pod.ImageDefaulted
+	// say where an image comes from and what it was, which is not the user's business
+	w.Pod.ImageDefaulted, w.Pod.ImageDigest = record.Spec.Pod.ImageDefaulted, record.Spec.Pod.ImageDigest
 	var out []Difference
 	out = append(out, differences("configuration", tree(record.Spec.Configuration), tree(w.Configuration))...)
 	out = append(out, differences("pod", tree(record.Spec.Pod), tree(w.Pod))...)

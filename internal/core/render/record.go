@@ -76,7 +76,7 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 		w.Pod.Image = pod.Image
 	}
 	if w.Pod.Image == pod.Image {
-		w.Pod.ImageDefaulted = pod.ImageDefaulted
+		w.Pod.ImageDefaulted, w.Pod.ImageDigest = pod.ImageDefaulted, pod.ImageDigest
 	}
 	return w
 }
@@ -89,10 +89,15 @@ func AsMade(w Wanted, n *facts.Node) Wanted {
 		return w
 	}
 	made := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
+	has := ImageOf(n.Pod, layout.CassandraContainer)
+	tag, digest, _ := strings.Cut(has, "@")
 	for revision := range PodRules {
-		for _, image := range []string{w.Pod.Image, ImageOf(n.Pod, layout.CassandraContainer)} {
+		for _, image := range []string{w.Pod.Image, has, tag} {
 			pod := w.Pod
-			pod.Revision, pod.Image = revision, image
+			pod.Revision, pod.Image, pod.ImageDigest = revision, image, ""
+			if image == tag {
+				pod.ImageDigest = digest
+			}
 			if PodHash(pod) != made {
 				continue
 			}
@@ -168,6 +173,7 @@ func ImageOf(pod *corev1.Pod, container string) string {
 // it.
 func PodHash(settings v1alpha1.PodSettings) string {
 	settings.ImageDefaulted = false // says where the image comes from, not what it is
+	settings.ImageDigest = ""       // says what the image is already
 	settings.Metadata = nil         // changes on the pod that runs
 	return hash(settings)
 }
@@ -177,13 +183,14 @@ func PodHash(settings v1alpha1.PodSettings) string {
 func HashesOf(record *v1alpha1.CassandraNode) *facts.RecordHashes {
 	return &facts.RecordHashes{
 		UID: record.UID, ResourceVersion: record.ResourceVersion,
-		Hashes:      facts.Hashes{Configuration: hash(record.Spec.Configuration), Pod: hash(record.Spec.Pod)},
+		Hashes:      Wanted{Configuration: record.Spec.Configuration, Pod: record.Spec.Pod}.Hashes(),
 		PodTemplate: PodHash(record.Spec.Pod),
 	}
 }
 
 // Hashes of a node as the spec describes it.
 func (w Wanted) Hashes() facts.Hashes {
+	w.Pod.ImageDigest = "" // no change of the user's
 	return facts.Hashes{Configuration: hash(w.Configuration), Pod: hash(w.Pod)}
 }
 

@@ -35,6 +35,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 	}
 	k.followDisruption()
 	k.nameOldRules()
+	k.pinImages()
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {
@@ -69,6 +70,21 @@ func (k *Keeper) followDisruption() {
 		if n.Record.DeletionTimestamp == nil && n.Record.Spec.Disruption != policy {
 			k.update(n, false, "the disruption policy has changed", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.Disruption = policy
+			})
+		}
+	}
+}
+
+// pinImages has the pod of a node that has proven its image come back with that very one. That
+// disturbs no node.
+func (k *Keeper) pinImages() {
+	for _, n := range k.Records() {
+		if n.Record.DeletionTimestamp != nil || n.Record.Spec.Pod.ImageDigest != "" {
+			continue
+		}
+		if digest := k.ImageDigest(n); digest != "" {
+			k.update(n, false, "its image is known", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.Pod.ImageDigest = digest
 			})
 		}
 	}
