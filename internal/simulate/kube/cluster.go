@@ -93,6 +93,8 @@ type Cluster struct {
 	broken map[string]bool
 	// private images are pulled by pods alone that name the Secret.
 	private map[string]string
+	// moved is how often a tag has become another image.
+	moved map[string]int
 	// handed are addresses for the next pods of some names.
 	handed map[string]netip.Addr
 }
@@ -101,7 +103,8 @@ type Cluster struct {
 // when a pod is placed.
 func New(line *timeline.Timeline, c client.Client, runtime Runtime, o Options) (*Cluster, error) {
 	k := &Cluster{line: line, client: c, runtime: runtime, volumes: map[string]*Volume{}, pods: map[types.UID]*pod{},
-		broken: map[string]bool{}, private: map[string]string{}, handed: map[string]netip.Addr{}}
+		broken: map[string]bool{}, private: map[string]string{}, moved: map[string]int{},
+		handed: map[string]netip.Addr{}}
 	for i := range max(o.HostsPerZone, 1) {
 		for _, zone := range o.Zones {
 			k.hosts = append(k.hosts, &Host{Name: fmt.Sprintf("m-%s-%d", zone, i), Zone: zone, number: len(k.hosts) + 1,
@@ -128,6 +131,9 @@ func (k *Cluster) Break(image string) { k.broken[image] = true }
 
 // Restrict has an image that only pods pull which name a Secret that exists.
 func (k *Cluster) Restrict(image, secret string) { k.private[image] = secret }
+
+// Move has a tag become another image, for pods that pull it from now on.
+func (k *Cluster) Move(tag string) { k.moved[tag]++ }
 
 // Hosts by name, in the order in which they were made.
 func (k *Cluster) Hosts() []string {

@@ -2,9 +2,11 @@ package kube
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +46,7 @@ type pod struct {
 type container struct {
 	name    string
 	image   string
+	imageID string
 	sidecar bool
 	running bool
 	// begun says that it was started at least once, started that its startup probe has passed since
@@ -226,6 +229,9 @@ func (p *pod) start(c *container, after time.Duration) {
 		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "",
 			p.line.Now()
 		c.starts++
+		if c.imageID == "" {
+			c.imageID = p.pull(c.image)
+		}
 		sandbox := p.sandbox
 		sandbox.Start(c.name, c.image, func(code int) {
 			if p.sandbox == sandbox {
@@ -239,16 +245,26 @@ func (p *pod) start(c *container, after time.Duration) {
 
 // unpullable says why an image cannot be pulled; empty if it can.
 func (p *pod) unpullable(image string) string {
-	if p.broken[image] {
+	tag, _, _ := strings.Cut(image, "@")
+	if p.broken[tag] {
 		return fmt.Sprintf("failed to resolve reference %q: not found", image)
 	}
-	secret, private := p.private[image]
+	secret, private := p.private[tag]
 	named := slices.ContainsFunc(p.seen.Spec.ImagePullSecrets,
 		func(r corev1.LocalObjectReference) bool { return r.Name == secret })
 	if private && (!named || !p.exists(&corev1.Secret{}, secret)) {
 		return fmt.Sprintf("failed to authorize %q: 401 Unauthorized", image)
 	}
 	return ""
+}
+
+// pull is how a runtime names what it has pulled: repository and digest. No host keeps an image.
+func (p *pod) pull(image string) string {
+	tag, digest, pinned := strings.Cut(image, "@")
+	if !pinned {
+		digest = fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(nil, tag, p.moved[tag])))
+	}
+	return tag[:strings.LastIndex(tag, ":")] + "@" + digest
 }
 
 func (p *pod) exited(c *container, code int) {
@@ -306,7 +322,7 @@ func (p *pod) updateImages() {
 	for _, spec := range slices.Concat(p.seen.Spec.InitContainers, p.seen.Spec.Containers) {
 		for _, c := range p.containers {
 			if c.name == spec.Name && c.image != spec.Image {
-				c.image = spec.Image
+				c.image, c.imageID = spec.Image, ""
 				if c.running {
 					p.sandbox.Kill(c.name)
 				}

@@ -67,7 +67,7 @@ func (p *pod) writeStatus(o *corev1.Pod) bool {
 
 func (c *container) status() corev1.ContainerStatus {
 	out := corev1.ContainerStatus{
-		Name: c.name, Image: c.image, ImageID: c.image, ContainerID: c.id(), RestartCount: c.restarts,
+		Name: c.name, Image: c.image, ImageID: c.imageID, ContainerID: c.id(), RestartCount: c.restarts,
 		Ready: c.ready || c.sidecar && c.started, Started: &c.started,
 	}
 	switch {

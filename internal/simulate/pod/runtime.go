@@ -188,7 +188,8 @@ func (s *Sandbox) Start(container, image string, exited func(int)) {
 		s.startAgent(exited)
 		return
 	}
-	release := image[strings.LastIndex(image, ":")+1:]
+	tag, _, _ := strings.Cut(image, "@")
+	release := tag[strings.LastIndex(tag, ":")+1:]
 	s.files.base = s.rt.Base(release)
 	s.rt.count++
 	java := "17.0.19"

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -56,6 +57,7 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	for _, w := range wanted {
 		has, recorded := settings[w.Name]
 		image, runs := images[w.Name]
+		image, _, _ = strings.Cut(image, "@")
 		is.upToDate = is.upToDate && recorded && (!runs || image == w.Pod.Image) &&
 			equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
 		delete(images, w.Name)

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -54,11 +55,15 @@ func versionScenarios() []*Scenario {
 			Act{Name: "leave the formats of 4.1", Do: whileWriting(yamlSetting("storage_compatibility_mode", `"UPGRADING"`)),
 				Until: all(rolledOut, sstables("oa")), Within: time.Hour},
 			rolled("and what is compatible with it", yamlSetting("storage_compatibility_mode", `"NONE"`))),
-		scenario("version-evicted", "the pod of a node whose turn has not come is deleted between two releases, and "+
-			"comes back on the old one", soaking,
+		scenario("version-evicted", "the pod of a node whose turn has not come is deleted between two releases, when "+
+			"the tags of both have become other images, and comes back on the old one", soaking,
 			Act{Name: "change it", Do: whileWriting(version("5.0.9")), Until: soaks, Within: 30 * time.Minute},
-			Act{Name: "delete another pod", Do: deleteLastPod, Until: backOn("4.1.10"), Within: 15 * time.Minute},
-			Act{Name: "the rest follows", Until: all(rolledOut, runs("5.0.9", 3), snapshotsBefore("5.0.9")),
+			Act{Name: "delete another pod", Do: func(w *world.World) error {
+				w.Kube.Move(world.Install.ImageRepository + ":4.1.10")
+				w.Kube.Move(world.Install.ImageRepository + ":5.0.9")
+				return deleteLastPod(w)
+			}, Until: all(backOn("4.1.10"), oneImage), Within: 15 * time.Minute},
+			Act{Name: "the rest follows", Until: all(rolledOut, runs("5.0.9", 3), oneImage, snapshotsBefore("5.0.9")),
 				Within: time.Hour}),
 		scenario("version-reverted", "a release that does not start reaches one node, and is taken back",
 			earlier(threeRacks),
@@ -130,6 +135,28 @@ func backOn(release string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		p, _ := w.Server.Object("Pod", keyOf(lastPod(w).Name())).(*corev1.Pod)
 		return p != nil && string(p.UID) != w.Notes[deletedPod] && serves(3)(w) &&
-			render.ImageOf(p, layout.CassandraContainer) == world.Install.ImageRepository+":"+release
+			tagOf(p) == world.Install.ImageRepository+":"+release
 	}
+}
+
+func tagOf(p *corev1.Pod) string {
+	tag, _, _ := strings.Cut(render.ImageOf(p, layout.CassandraContainer), "@")
+	return tag
+}
+
+// oneImage says that all nodes with the same tag run the same image.
+func oneImage(w *world.World) bool {
+	images := map[string]string{}
+	for _, object := range w.Server.Objects("Pod") {
+		p := object.(*corev1.Pod)
+		for _, s := range p.Status.ContainerStatuses {
+			if s.Name != layout.CassandraContainer {
+				continue
+			}
+			if images[tagOf(p)] = cmp.Or(images[tagOf(p)], s.ImageID); images[tagOf(p)] != s.ImageID {
+				return false
+			}
+		}
+	}
+	return true
 }
