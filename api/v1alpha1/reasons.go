@@ -225,8 +225,8 @@ const (
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
 	// NoticeUpdateAvailable – nodes are made by the rules of an earlier release of Helenus.
 	NoticeUpdateAvailable Reason = "UpdateAvailable"
-	// NoticeAgentOutdated – an agent is of another release, and its host's kubelet does not replace
-	// it.
+	// NoticeAgentOutdated – an agent is of another release, and somebody has taken the image of
+	// the present one back.
 	NoticeAgentOutdated Reason = "AgentOutdated"
 	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
 	// joined.

@@ -376,6 +376,10 @@ func (in *CassandraNodeSpec) DeepCopyInto(out *CassandraNodeSpec) {
 		in, out := &in.StopNotAfter, &out.StopNotAfter
 		*out = (*in).DeepCopy()
 	}
+	if in.AgentStartedAfter != nil {
+		in, out := &in.AgentStartedAfter, &out.AgentStartedAfter
+		*out = (*in).DeepCopy()
+	}
 	if in.Join != nil {
 		in, out := &in.Join, &out.Join
 		*out = new(JoinTicket)

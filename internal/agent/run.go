@@ -31,7 +31,7 @@ import (
 	"helenus.io/helenus/internal/threads"
 )
 
-// Run is an agent until ctx ends. It returns nil then, and an error if it could not begin or a
+// Run is an agent until ctx ends, or its record asks it to. It returns nil then, and an error if it could not begin or a
 // server failed.
 func Run(ctx context.Context, o Options) error {
 	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
@@ -78,6 +78,7 @@ func Run(ctx context.Context, o Options) error {
 	serveUntil("facts", func() error { return serve.Facts(ctx, servers.facts, a, certificates.Material, time.Now) })
 	all.Go(func() { line.Run(ctx) })
 	a.Run(ctx)
+	stop(nil)
 	all.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

@@ -18,7 +18,7 @@ type Threads interface {
 	// Wait returns when the signal is set, which takes it, when d has passed, or when ctx ends. A
 	// negative d never passes; the signal may be nil.
 	Wait(ctx context.Context, d time.Duration, s *Signal)
-	// WithTimeout is a context that ends after d.
+	// WithTimeout is a context that ends after d; a negative d never passes.
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
@@ -119,5 +119,8 @@ func (Goroutines) Wait(ctx context.Context, d time.Duration, s *Signal) {
 
 // WithTimeout is that of package context.
 func (Goroutines) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d < 0 {
+		return context.WithCancel(ctx)
+	}
 	return context.WithTimeout(ctx, d)
 }

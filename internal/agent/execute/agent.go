@@ -122,10 +122,12 @@ func (a *Agent) Wake() { a.wake.Set() }
 // Connect gives the agent the parts of its host that need the agent to exist first.
 func (a *Agent) Connect(record Record) { a.host.Record = record }
 
-// Run works until ctx ends. Cassandra is not stopped then: the next agent goes on.
+// Run works until ctx ends, or the record asks the agent to. Cassandra is not stopped then: the next
+// agent goes on.
 func (a *Agent) Run(ctx context.Context) {
+	ctx, end := a.host.Threads.WithTimeout(ctx, threads.Forever)
 	a.host.Threads.Together(0,
-		func() { a.loop(ctx) },
+		func() { a.loop(ctx); end() },
 		func() { a.followInit(ctx) },
 		func() { a.followJVM(ctx) },
 		func() { a.writeStatus(ctx) },
@@ -137,6 +139,9 @@ func (a *Agent) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.finish()
 		f, decision := a.decide()
+		if _, ends := decision.Action.(node.EndAgent); ends {
+			return
+		}
 		a.holdStop(ctx, decision)
 		if decision.Action != nil {
 			a.begin(ctx, &f, decision.Action)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -129,6 +130,23 @@ func lockFree(w *world, f func() (bool, string)) (bool, string) {
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	return f()
+}
+
+func TestAnAgentEndsForALaterOne(t *testing.T) {
+	w := newWorld(t)
+	_, stop := w.serve()
+	stop()
+	a := w.agent()
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.AgentStartedAfter = &metav1.Time{Time: time.Now()} })
+	a.Run(t.Context()) // until the record is known
+	next, _ := w.run()
+	w.await("the next agent to see the ring", func() bool { ok, _ := lockFree(w, next.Ready); return ok })
+	d := next.Decide()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.Action != nil || w.state.Process == nil || w.called("start") != 1 {
+		t.Errorf("action %v, calls %v", d.Action, w.calls)
+	}
 }
 
 func TestDeathsAreCountedAndExplained(t *testing.T) {

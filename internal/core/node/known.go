@@ -25,6 +25,16 @@ func knowRecord(p *pass) outcome {
 	return done
 }
 
+// endAgent ends an agent that the record wants to have started later. The next one starts after that
+// time by the same clock, even if that differs from all others: none ends again and again.
+func endAgent(p *pass) outcome {
+	after := p.Record.Spec.AgentStartedAfter
+	if after == nil || !p.Self.StartedAt.Before(after.Time) || p.now.Before(after.Time) {
+		return done
+	}
+	return act(EndAgent{Why: "the record asks for an agent that started later"})
+}
+
 // keepRecord writes the record down whenever its spec changes, once the disk is this node's.
 func keepRecord(p *pass) outcome {
 	if p.Memory.ClusterUID != p.Self.ClusterUID || p.Memory.Node != p.Self.Node {

@@ -583,6 +583,18 @@ func TestNext(t *testing.T) {
 			expectation{phase: v1alpha1.PhaseNormal, guard: "UnknownOperation"}},
 		"an action is under way": {with1(serving(), func(f *Facts) { f.Doing = &Doing{Action: SetSeeds{}} }),
 			expectation{phase: v1alpha1.PhaseNormal}},
+		"a later agent is wanted": {with1(serving(), startedAfter(time.Second)), expectation{action: "EndAgent"}},
+		"a later agent is wanted where no JVM runs": {with1(fresh(), startedAfter(time.Second)),
+			expectation{action: "EndAgent"}},
+		"a later agent is wanted, by a clock that was ahead": {with1(serving(), startedAfter(2*time.Minute)),
+			expectation{phase: v1alpha1.PhaseNormal}},
+		"the later agent": {with1(serving(), startedAfter(0)), expectation{phase: v1alpha1.PhaseNormal}},
+		"a later agent is wanted during an action": {with1(serving(),
+			func(f *Facts) { startedAfter(time.Second)(f); f.Doing = &Doing{Action: SetSeeds{}} }),
+			expectation{phase: v1alpha1.PhaseNormal}},
+		"a later agent is wanted while the container ends": {with1(serving(),
+			func(f *Facts) { startedAfter(time.Second)(f); f.Init.Stopping = &Stopping{Since: epoch} }),
+			expectation{action: "BeginStop"}},
 		"the record was not kept": {with1(serving(), func(f *Facts) { f.Record.Generation = 7 }),
 			expectation{action: "KeepRecord"}},
 		"CQL not ready to be open": {with1(serving(), func(f *Facts) {
@@ -593,6 +605,11 @@ func TestNext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, Next(c.facts, epoch), c.want) })
 	}
+}
+
+// startedAfter asks for an agent that started later than this one by more than d.
+func startedAfter(d time.Duration) func(*Facts) {
+	return func(f *Facts) { f.Record.Spec.AgentStartedAfter = &metav1.Time{Time: f.Self.StartedAt.Add(d)} }
 }
 
 func expect(t *testing.T, d Decision, want expectation) {

@@ -18,6 +18,7 @@ var happened = []step{
 // known, asked in every phase but that of a stop, knows the record and what of it is over.
 var known = []step{
 	{"know_record", knowRecord},
+	{"end_agent", endAgent},
 	{"keep_record", keepRecord},
 	{"withdraw_stale_intents", withdrawStale},
 }

@@ -49,6 +49,18 @@ func (p *pod) crash() {
 	sandbox.Remove()
 }
 
+// KeepSidecars has a host a kubelet of before 1.32: it restarts no sidecar whose image has changed,
+// and starts the new one when the old one ends.
+func (k *Cluster) KeepSidecars(name string) {
+	m := k.host(name)
+	m.kubelet = "v1.31.14"
+	node := m.object()
+	updateStatus(k, node, k.uidOf(node), func(n *corev1.Node) bool {
+		n.Status.NodeInfo.KubeletVersion = m.kubelet
+		return true
+	})
+}
+
 // Zone of a host.
 func (k *Cluster) Zone(name string) string { return k.host(name).Zone }
 

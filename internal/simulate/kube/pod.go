@@ -276,6 +276,7 @@ func (p *pod) exited(c *container, code int) {
 		p.ended()
 		return
 	}
+	p.updateImages()
 	pause := time.Duration(0)
 	if ran >= forgetAfter {
 		c.restarts = 0
@@ -317,11 +318,13 @@ func (p *pod) probe() {
 	}
 }
 
-// updateImages restarts containers that have another image than before.
+// updateImages restarts containers that have another image than before, but for sidecars that an
+// older kubelet keeps.
 func (p *pod) updateImages() {
-	for _, spec := range slices.Concat(p.seen.Spec.InitContainers, p.seen.Spec.Containers) {
+	for _, spec := range slices.Concat(p.known.Spec.InitContainers, p.known.Spec.Containers) {
 		for _, c := range p.containers {
-			if c.name == spec.Name && c.image != spec.Image {
+			kept := c.sidecar && c.running && p.host.kubelet != ""
+			if c.name == spec.Name && c.image != spec.Image && !kept {
 				c.image, c.imageID = spec.Image, ""
 				if c.running {
 					p.sandbox.Kill(c.name)

@@ -278,7 +278,7 @@ func (s *Sandbox) Ready(string) bool {
 	return ready
 }
 
-// startAgent runs the real agent until its process is killed.
+// startAgent runs the real agent until it ends or its process is killed.
 func (s *Sandbox) startAgent(exited func(int)) {
 	volume := s.content(v1alpha1.VolumeData)
 	volume.Files.SetHook(func(step memdisk.Step, done bool) error {
@@ -291,7 +291,7 @@ func (s *Sandbox) startAgent(exited func(int)) {
 			return nil
 		}
 	})
-	l := &line{s: s}
+	l, code := &line{s: s}, 137
 	s.process = process.Start(s.rt.Line, "agent "+s.pod.Name, func(ctx context.Context, p *process.Process) {
 		p.Wait(ctx, s.rt.Line.Between(20*time.Millisecond, 200*time.Millisecond), nil)
 		s.line, s.agent = l, s.newAgent(p, l)
@@ -299,6 +299,8 @@ func (s *Sandbox) startAgent(exited func(int)) {
 		s.rt.Probed(s.pod.UID)
 		s.Reconnect()
 		s.agent.Run(ctx)
+		code = 0
+		p.Kill()
 	})
 	s.process.StepClock(s.rt.Clock(s.host))
 	s.process.OnEnd(func() {
@@ -309,7 +311,7 @@ func (s *Sandbox) startAgent(exited func(int)) {
 			}
 		}
 		s.rt.Probed(s.pod.UID)
-		exited(137)
+		exited(code)
 	})
 	s.process.OnPark(func() {
 		if s.agent != nil {
@@ -352,7 +354,7 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		ClusterUID: s.uid, Node: s.pod.Name, PodUID: s.pod.UID,
 		PodTemplate: s.pod.Annotations[v1alpha1.AnnotationTemplateHash], Address: s.address.String(),
 		AgentVersion: "simulated", FactsPort: layout.FactsPort,
-		StartedAt: s.rt.Line.Now(), GracePeriod: grace,
+		StartedAt: p.Now(), GracePeriod: grace,
 	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})
 }
 

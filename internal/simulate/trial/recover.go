@@ -251,6 +251,14 @@ func recoverScenarios() []*Scenario {
 		scenario("agents-replaced", "a newer operator replaces the agents, and Cassandra runs on", nineNodes,
 			Act{Name: "a newer operator starts", Do: newerOperator, Until: all(again, agentsReplaced),
 				Within: 15 * time.Minute}),
+		scenario("agents-replaced-kept", "a newer operator replaces agents whose kubelets are older than 1.32, and "+
+			"Cassandra runs on", nineNodes,
+			Act{Name: "a newer operator starts", Do: func(w *world.World) error {
+				for _, host := range w.Kube.Hosts() {
+					w.Kube.KeepSidecars(host)
+				}
+				return newerOperator(w)
+			}, Until: all(again, agentsReplaced), Within: 15 * time.Minute}),
 		scenario("zone-lost", "the hosts of a zone are lost and come back with their disks", nineNodes,
 			Act{Name: "lose", Do: everyHostOf("a", (*kube.Cluster).Lose), Until: readyNodes(6),
 				Within: 10 * time.Minute},

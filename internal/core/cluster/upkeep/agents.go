@@ -3,8 +3,10 @@ package upkeep
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -16,8 +18,10 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// replacesSidecars is the first release of kubelet that restarts a sidecar whose image has changed:
-// older ones keep the one that runs (kubernetes/kubernetes#126525).
+// replacesSidecars is the first release of kubelet that restarts a sidecar whose image has changed
+// (kubernetes/kubernetes#126525). Older ones keep one that runs, and start one that has ended with
+// the image that the pod has then, without a back-off: that is counted by the container's hash
+// (kuberuntime computeInitContainerActions, SyncPod step 6 and getStableKey, read in 1.31.14).
 var replacesSidecars = version.MustParseSemantic("1.32.0")
 
 // Agents brings the agents of the pods to the image of this release: one alone until one answers,
@@ -34,9 +38,10 @@ func (k *Keeper) Agents() plan.Result {
 		case image == "" || k.draft.Has(n.Pod):
 		case image == k.Install.AgentImage && k.agentStarts(n):
 			waiting = append(waiting, n)
+			k.askToEnd(n)
 		case image == k.Install.AgentImage:
 			proven = proven || n.CurrentAgent() != nil
-		case k.keepsSidecars(n) || askedFor(n).image == k.Install.AgentImage:
+		case askedFor(n).image == k.Install.AgentImage:
 			fixed = append(fixed, n)
 		case k.agentStarts(n): // with an image that is no longer the one
 			outdated = slices.Insert(outdated, 0, n)
@@ -46,8 +51,7 @@ func (k *Keeper) Agents() plan.Result {
 	}
 	if len(fixed) > 0 {
 		k.draft.Notice(v1alpha1.NoticeAgentOutdated, names(fixed), "the agents of %s are of another release and stay "+
-			"so: the kubelet of the host is older than 1.32, or somebody has taken the image %s back. They work; a "+
-			"new pod has the agent of this release", words.List(names(fixed), 3), k.Install.AgentImage)
+			"so: somebody has taken the image %s back. They work; a new pod has the agent of this release", words.List(names(fixed), 3), k.Install.AgentImage)
 	}
 	switch {
 	case len(outdated) == 0:
@@ -93,6 +97,24 @@ func (k *Keeper) replaceAgent(n *facts.Node) {
 	now.Annotations[v1alpha1.AnnotationReplacedAgent] = k.Install.AgentImage + " " + agentStatus(n).ContainerID
 	k.draft.Write(plan.Write{Verb: plan.Change, Live: true, Object: now, Seen: n.Pod, UID: n.Pod.UID,
 		Why: "its agent is of another release"})
+}
+
+// askAgain is how long an agent that was asked to end may take.
+const askAgain = time.Minute
+
+// askToEnd asks the agent that an older kubelet keeps to end. The pod has the new image. The time is
+// what the agent itself told last, so that no two clocks are compared.
+func (k *Keeper) askToEnd(n *facts.Node) {
+	agent, asked := n.CurrentAgent(), n.Record.Spec.AgentStartedAfter
+	if agent == nil || !k.keepsSidecars(n) || agentStatus(n).ContainerID != askedFor(n).instead {
+		return
+	}
+	k.draft.WakeIn(askAgain)
+	if asked == nil || agent.ObservedAt.Sub(asked.Time) >= askAgain {
+		k.update(n, false, "its agent is to be started with the new image", func(spec *v1alpha1.CassandraNodeSpec) {
+			spec.AgentStartedAfter = &metav1.Time{Time: agent.ObservedAt}
+		})
+	}
 }
 
 // agentStarts says that the agent of a node was replaced and does not answer yet, on a host that is

@@ -3,8 +3,10 @@ package upkeep
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -73,9 +75,9 @@ func TestWhichAgentsAreReplaced(t *testing.T) {
 			silent(replaced(runs("b", "r1", broken), "second"))}, want: []string{"b"}},
 		"none while the cluster is paused": {nodes: []*facts.Node{runs("a", "r1", was)},
 			change: func(k *Keeper) { k.Cluster.Spec.Paused = true }},
-		"none that its kubelet would keep": {nodes: []*facts.Node{runs("a", "r1", was), runs("b", "r1", was)},
+		"one that its kubelet keeps, too": {nodes: []*facts.Node{runs("a", "r1", was), runs("b", "r1", was)},
 			change: func(k *Keeper) { k.Hosts["host-a"].Status.NodeInfo.KubeletVersion = "v1.31.9+k3s1" },
-			want:   []string{"b"}},
+			want:   []string{"a"}},
 	} {
 		k := keeper(c.nodes...)
 		k.Install.AgentImage = is
@@ -104,6 +106,49 @@ func TestWhichAgentsAreReplaced(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestWhichAgentsAreAskedToEnd(t *testing.T) {
+	const older, newer = "v1.31.9+k3s1", "v1.32.0"
+	asked := func(n *facts.Node, before time.Duration) *facts.Node {
+		n.Record.Spec.AgentStartedAfter = &metav1.Time{Time: now.Add(-before)}
+		return n
+	}
+	for name, c := range map[string]struct {
+		node    *facts.Node
+		kubelet string
+		want    bool
+	}{
+		"one whose pod has its image still": {runs("a", "r1", "agent:1"), older, false},
+		"one whose pod has the new image":   {replaced(runs("a", "r1", "agent:2"), "first"), older, true},
+		"one that a newer kubelet restarts": {replaced(runs("a", "r1", "agent:2"), "first"), newer, false},
+		"one that was restarted":            {replaced(runs("a", "r1", "agent:2"), "second"), older, false},
+		"one that does not answer":          {silent(replaced(runs("a", "r1", "agent:2"), "first")), older, false},
+		"one that was asked just now": {
+			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain-1), older, false},
+		"one that was asked and did not end": {
+			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain), older, true},
+	} {
+		k := keeper(c.node)
+		k.Install.AgentImage = "agent:2"
+		host := &corev1.Node{}
+		host.Status.NodeInfo.KubeletVersion = c.kubelet
+		host.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		k.Hosts = map[string]*corev1.Node{"host-a": host}
+		if c.node.Agent != nil {
+			c.node.Agent.ObservedAt = now
+		}
+		k.Agents()
+		var got *metav1.Time
+		for _, w := range k.draft.Writes {
+			if record, is := w.Object.(*v1alpha1.CassandraNode); is {
+				got = record.Spec.AgentStartedAfter
+			}
+		}
+		if (got != nil) != c.want || c.want && !got.Time.Equal(now) {
+			t.Errorf("%s: asks for one that started after %v", name, got)
 		}
 	}
 }
