@@ -31,8 +31,8 @@ import (
 	"helenus.io/helenus/internal/threads"
 )
 
-// Run is an agent until ctx ends, or its record asks it to. It returns nil then, and an error if it could not begin or a
-// server failed.
+// Run is an agent until ctx ends, or its record asks it to. It returns nil then, and an error if it
+// could not begin or a server failed.
 func Run(ctx context.Context, o Options) error {
 	logger := log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
 	e, err := readEnvironment(o)

@@ -66,7 +66,7 @@ type Host struct {
 	// rejects is why kubelet refuses pods; no reason if it takes them.
 	rejects failure
 	// lingers is until when kubelet does not get to pods that were deleted by force.
-	lingers   time.Time
+	lingers time.Time
 	// kubelet is its release; empty for one that restarts a sidecar whose image has changed.
 	kubelet   string
 	number    int
@@ -123,8 +123,9 @@ func (m *Host) object() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name,
 			Labels: map[string]string{corev1.LabelHostname: m.Name, corev1.LabelTopologyZone: m.Zone}},
-		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: m.kubelet}, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
-			Status: corev1.ConditionTrue, Reason: "KubeletReady"}}},
+		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: m.kubelet},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				Reason: "KubeletReady"}}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"strings"
 	"testing"
 
 	"helenus.io/helenus/internal/simulate/apiserver"
@@ -25,6 +26,11 @@ func TestScenariosEndWithoutAFault(t *testing.T) {
 				result := trial.Run(kinds, nil)
 				for _, v := range result.Violations {
 					t.Errorf("%s: %s", trial, v)
+				}
+				for node, n := range result.End.JVMs {
+					if strings.HasPrefix(s.Name, "agents-replaced") && n != 1 {
+						t.Errorf("%s: node %s has started %d JVMs", trial, node, n)
+					}
 				}
 				if len(result.Points) == 0 || result.Took <= 0 {
 					t.Errorf("%s: nothing happened", trial)

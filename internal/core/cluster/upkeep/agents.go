@@ -51,7 +51,8 @@ func (k *Keeper) Agents() plan.Result {
 	}
 	if len(fixed) > 0 {
 		k.draft.Notice(v1alpha1.NoticeAgentOutdated, names(fixed), "the agents of %s are of another release and stay "+
-			"so: somebody has taken the image %s back. They work; a new pod has the agent of this release", words.List(names(fixed), 3), k.Install.AgentImage)
+			"so: somebody has taken the image %s back. They work; a new pod has the agent of this release",
+			words.List(names(fixed), 3), k.Install.AgentImage)
 	}
 	switch {
 	case len(outdated) == 0:
