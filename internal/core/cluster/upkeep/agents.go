@@ -41,6 +41,9 @@ func (k *Keeper) Agents() plan.Result {
 			k.askToEnd(n)
 		case image == k.Install.AgentImage:
 			proven = proven || n.CurrentAgent() != nil
+			if n.Record.Spec.AgentStartedAfter != nil {
+				k.update(n, false, "its agent has ended", func(s *v1alpha1.CassandraNodeSpec) { s.AgentStartedAfter = nil })
+			}
 		case askedFor(n).image == k.Install.AgentImage:
 			fixed = append(fixed, n)
 		case k.agentStarts(n): // with an image that is no longer the one

@@ -119,17 +119,19 @@ func TestWhichAgentsAreAskedToEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		node    *facts.Node
 		kubelet string
-		want    bool
+		want    string
 	}{
-		"one whose pod has its image still": {runs("a", "r1", "agent:1"), older, false},
-		"one whose pod has the new image":   {replaced(runs("a", "r1", "agent:2"), "first"), older, true},
-		"one that a newer kubelet restarts": {replaced(runs("a", "r1", "agent:2"), "first"), newer, false},
-		"one that was restarted":            {replaced(runs("a", "r1", "agent:2"), "second"), older, false},
-		"one that does not answer":          {silent(replaced(runs("a", "r1", "agent:2"), "first")), older, false},
+		"one whose pod has its image still": {runs("a", "r1", "agent:1"), older, ""},
+		"one whose pod has the new image":   {replaced(runs("a", "r1", "agent:2"), "first"), older, "asked"},
+		"one that a newer kubelet restarts": {replaced(runs("a", "r1", "agent:2"), "first"), newer, ""},
+		"one that was restarted":            {replaced(runs("a", "r1", "agent:2"), "second"), older, ""},
+		"one that has ended": {
+			asked(replaced(runs("a", "r1", "agent:2"), "second"), time.Second), older, "taken back"},
+		"one that does not answer": {silent(replaced(runs("a", "r1", "agent:2"), "first")), older, ""},
 		"one that was asked just now": {
-			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain-1), older, false},
+			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain-1), older, ""},
 		"one that was asked and did not end": {
-			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain), older, true},
+			asked(replaced(runs("a", "r1", "agent:2"), "first"), askAgain), older, "asked"},
 	} {
 		k := keeper(c.node)
 		k.Install.AgentImage = "agent:2"
@@ -141,14 +143,16 @@ func TestWhichAgentsAreAskedToEnd(t *testing.T) {
 			c.node.Agent.ObservedAt = now
 		}
 		k.Agents()
-		var got *metav1.Time
+		got := ""
 		for _, w := range k.draft.Writes {
 			if record, is := w.Object.(*v1alpha1.CassandraNode); is {
-				got = record.Spec.AgentStartedAfter
+				if got = "taken back"; record.Spec.AgentStartedAfter.Equal(&metav1.Time{Time: now}) {
+					got = "asked"
+				}
 			}
 		}
-		if (got != nil) != c.want || c.want && !got.Time.Equal(now) {
-			t.Errorf("%s: asks for one that started after %v", name, got)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
