@@ -12,6 +12,7 @@ import (
 
 // What kubelet tells of an image is the user's image only if any host could pull it by that.
 func TestWhatAnImageIs(t *testing.T) {
+	const hub = "docker.io/library/"
 	sha := "sha256:" + strings.Repeat("0a", 32)
 	host := func(architecture string) *corev1.Node {
 		n := &corev1.Node{}
@@ -23,19 +24,19 @@ func TestWhatAnImageIs(t *testing.T) {
 		change    func(*scene, *facts.Node)
 		want      string
 	}{
-		"containerd's":                        {image: "cassandra:5.0.6", id: "docker.io/library/cassandra@" + sha, want: sha},
-		"Docker's":                            {image: "cassandra:5.0.6", id: "docker-pullable://cassandra@" + sha, want: sha},
+		"containerd's":                        {image: "cassandra:5.0.6", id: hub + "cassandra@" + sha, want: sha},
+		"Docker's":                            {image: "c:5", id: "docker-pullable://c@" + sha, want: sha},
 		"of a registry with a port":           {image: "a.b:5000/c", id: "a.b:5000/c@" + sha, want: sha},
 		"of a registry with a port, by tag":   {image: "a.b:5000/c:1", id: "a.b:5000/c@" + sha, want: sha},
 		"loaded by hand":                      {image: "cassandra:5.0.6", id: sha},
 		"loaded by hand into Docker":          {image: "cassandra:5.0.6", id: "docker://" + sha},
-		"loaded by hand under another name":   {image: "cassandra:5.0.6", id: "docker.io/library/import-2026-01-01@" + sha},
+		"loaded by hand under another name":   {image: "cassandra:5.0.6", id: hub + "import-2026-01-01@" + sha},
 		"the same name of another registry":   {image: "cassandra:5.0.6", id: "registry.example/cassandra@" + sha},
-		"by tag":                              {image: "cassandra:5.0.6", id: "docker.io/library/cassandra:5.0.6"},
+		"by tag":                              {image: "cassandra:5.0.6", id: hub + "cassandra:5.0.6"},
 		"nothing yet":                         {image: "cassandra:5.0.6"},
 		"a digest that is none":               {image: "cassandra:5.0.6", id: "cassandra@sha256:0a"},
-		"the user's own digest":               {image: "cassandra@" + sha, id: "docker.io/library/cassandra@" + sha},
-		"the user's own digest, beside a tag": {image: "cassandra:5@" + sha, id: "docker.io/library/cassandra@" + sha},
+		"the user's own digest":               {image: "cassandra@" + sha, id: hub + "cassandra@" + sha},
+		"the user's own digest, beside a tag": {image: "cassandra:5@" + sha, id: hub + "cassandra@" + sha},
 		"before its node is NORMAL": {image: "cassandra:5.0.6", id: "cassandra@" + sha,
 			change: func(_ *scene, n *facts.Node) { n.Agent.Ring.Mode = "JOINING" }},
 		"while its agent does not answer": {image: "cassandra:5.0.6", id: "cassandra@" + sha,
