@@ -293,9 +293,9 @@ func init() {
 		},
 		"edit-kept": {
 			about: "the user changes a setting, and leaves it so", class: ClassUser, fits: anyWrite,
-			world: func(t *run) bool { return t.editForGood(setReads) },
-			may:   edited,
-			stays: reads,
+			world:  func(t *run) bool { return t.editForGood(setReads) },
+			may:    edited,
+			unlike: (*run).saysThatItDiffers, stays: reads,
 		},
 		"edit-at-once": {
 			about: "the user changes a setting, and takes it back at once", class: ClassUser, fits: anyWrite,
