@@ -62,6 +62,9 @@ func planRollOut(w io.Writer, r *plan.RollOut) {
 		rows = append(rows, []string{fmt.Sprint(i + 1), words.List(wave, 10)})
 	}
 	section(w, rows)
+	if estimate := r.Estimate.Duration; estimate > 0 {
+		fmt.Fprintf(w, "The waves take about %s, by the last restarts.\n", duration.HumanDuration(estimate))
+	}
 	if r.Held != "" {
 		fmt.Fprintf(w, "No further wave is foreseen: %s\n", oneLine(r.Held))
 	}

@@ -464,3 +464,29 @@ func TestSnapshotsBeforeAnotherRelease(t *testing.T) {
 		})
 	}
 }
+
+// A plan says how long waves that take nodes down will take, by the last one and without its soak.
+func TestAPlanEstimatesByTheLastWave(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	estimate := func(change func(*v1alpha1.CassandraClusterSpec)) time.Duration {
+		w.change(change)
+		return Ahead(w.snapshot, Next(w.snapshot, w.now), w.now).Estimate.Duration
+	}
+	if got := estimate(setting("concurrent_reads", "16")); got != 0 {
+		t.Errorf("before the first wave: %s", got)
+	}
+	w.rolledOut()
+	took := w.snapshot.Ledger.WaveTook.Duration
+	if took < time.Second || took >= 30*time.Second {
+		t.Fatalf("the last wave took %s", took)
+	}
+	if got := estimate(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Metadata = &v1alpha1.Metadata{Labels: map[string]string{"team": "shop"}}
+	}); got != 0 {
+		t.Errorf("of what takes no node down: %s", got)
+	}
+	if got, want := estimate(setting("concurrent_reads", "32")), 3*took+30*time.Second; got != want {
+		t.Errorf("of three waves: %s, want %s", got, want)
+	}
+}

@@ -1,6 +1,10 @@
 package plan
 
-import "helenus.io/helenus/api/v1alpha1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
 
 // RollOut is what brings the members of a ring to what the spec describes.
 type RollOut struct {
@@ -12,6 +16,9 @@ type RollOut struct {
 	Waves [][]string `json:"waves,omitempty"`
 	// Held is why Waves ends before all nodes are changed.
 	Held string `json:"held,omitempty"`
+	// Estimate is how long Waves take if each takes as long as the last one that the ring has seen,
+	// with the soak of the first node; 0 if it has seen none, or nothing is taken down.
+	Estimate metav1.Duration `json:"estimate,omitzero"`
 	// Racks has a node for each rack of which nodes change.
 	Racks []RackChange `json:"racks,omitempty"`
 }

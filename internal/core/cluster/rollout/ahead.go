@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -43,7 +44,11 @@ func Ahead(v *assess.View, refused bool) *plan.RollOut {
 	}
 	p.explain(out, pending)
 	if !refused {
-		out.Waves, out.Held = p.wavesAhead(pending)
+		disruptive, atOnce, held := p.wavesAhead(pending)
+		out.Waves, out.Held, out.Estimate.Duration = disruptive, held, p.estimate(len(disruptive))
+		if len(atOnce) > 0 {
+			out.Waves = append(out.Waves, atOnce)
+		}
 	}
 	return out
 }
@@ -116,8 +121,8 @@ func takes(have *v1alpha1.CassandraNode, w render.Wanted, d render.Difference) p
 
 // wavesAhead are the waves in which the nodes follow if nothing but them goes down meanwhile, and
 // why there are no more. What needs no restart comes last, on all nodes at once.
-func (p *pass) wavesAhead(pending []string) (waves [][]string, held string) {
-	var down, left, atOnce []string
+func (p *pass) wavesAhead(pending []string) (waves [][]string, atOnce []string, held string) {
+	var down, left []string
 	for _, name := range pending {
 		switch {
 		case p.changeOf(p.Nodes[name]) == live:
@@ -131,7 +136,7 @@ func (p *pass) wavesAhead(pending []string) (waves [][]string, held string) {
 	left = append(down, left...)
 	for len(left) > 0 {
 		if len(waves) == mostWaves {
-			return waves, words.Plural(len(left), "more node") + " would follow"
+			return waves, nil, words.Plural(len(left), "more node") + " would follow"
 		}
 		among := left
 		if p.Of(left[0]).Failing() || !p.state.Proven && len(waves) == 0 {
@@ -142,13 +147,23 @@ func (p *pass) wavesAhead(pending []string) (waves [][]string, held string) {
 			wave, refused = p.permitted(among, nil)
 		}
 		if len(wave) == 0 {
-			return waves, refused
+			return waves, nil, refused
 		}
 		waves = append(waves, wave)
 		left = slices.DeleteFunc(left, func(name string) bool { return slices.Contains(wave, name) })
 	}
-	if len(atOnce) > 0 {
-		waves = append(waves, atOnce)
+	return waves, atOnce, ""
+}
+
+// estimate is how long waves that take nodes down will take; 0 if nothing is known of it.
+func (p *pass) estimate(waves int) time.Duration {
+	took := p.Ledger.WaveTook.Duration
+	if waves == 0 || took == 0 {
+		return 0
 	}
-	return waves, ""
+	out := time.Duration(waves) * took
+	if !p.state.Proven {
+		out += p.soakLength()
+	}
+	return out
 }

@@ -45,7 +45,7 @@ func (p *pass) beginWave(pending []string) plan.Result {
 		if !left {
 			s.Left, s.LeftSince = 0, nil
 		}
-		s.Wave, s.First, s.Round, s.SoakSince, s.Hold = wave, first, s.Round+1, nil, ""
+		s.Wave, s.First, s.Began, s.Round, s.SoakSince, s.Hold = wave, first, p.Now, s.Round+1, nil, ""
 	})
 	r, _ := p.continueWave()
 	return plan.Acting("it is the turn of %s: %s", words.List(wave, 3), r.Message)

@@ -27,6 +27,9 @@ type State struct {
 	// node alone.
 	Wave  []string `json:"wave,omitempty"`
 	First bool     `json:"first,omitempty"`
+	// Began is when the turn of the wave came; zero if the spec has changed since, or the ledger has
+	// lost it.
+	Began time.Time `json:"began,omitzero"`
 	// Live says that the wave needs no restart, so that it waits for no node that is down.
 	Live bool `json:"live,omitempty"`
 	// Proven says that the first node has served for the soak.
@@ -110,6 +113,7 @@ func (p *pass) run() plan.Result {
 	if target := p.Described(); target != p.state.Target && !p.SpecRejected {
 		p.write(false, "the spec has changed", func(s *State) {
 			s.Target, s.Proven, s.SoakSince, s.Hold, s.LeftSince = target, false, nil, "", nil
+			s.Began = time.Time{} // what went before may have taken a person
 		})
 	}
 	p.noteFormats()

@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
@@ -71,18 +72,27 @@ func (p *pass) continueWave() (plan.Result, bool) {
 
 // endWave writes down that the nodes of the wave are back, or have lost their disks.
 func (p *pass) endWave() {
-	wave, first := p.state.Wave, p.state.First
-	p.write(false, "the wave of "+words.List(wave, 3)+" is over", func(s *State) {
+	was, back := p.state, p.Now
+	if was.First {
+		back = *was.SoakSince
+	}
+	p.write(false, "the wave of "+words.List(was.Wave, 3)+" is over", func(s *State) {
 		if !s.Live {
-			s.Last, s.Left, s.LeftSince = wave, 0, nil
+			s.Last, s.Left, s.LeftSince = was.Wave, 0, nil
 		}
-		s.Wave, s.First, s.Live, s.SoakSince, s.Proven = nil, false, false, nil, s.Proven || first
+		s.Wave, s.Began, s.First, s.Live, s.SoakSince = nil, time.Time{}, false, false, nil
+		s.Proven = s.Proven || was.First
 	})
+	if took := back.Sub(was.Began).Round(time.Second); !was.Live && !was.Began.IsZero() {
+		p.step.Write(false, "its nodes were back after "+took.String(), func(r *ledger.Ring, _ *ledger.Step) {
+			r.WaveTook.Duration = took
+		})
+	}
 	pending, _ := p.pending()
 	hold := p.Cluster.Spec.Disruption.HoldAfter
-	rack := p.rackOf(wave[0])
+	rack := p.rackOf(was.Wave[0])
 	rackOver := !slices.ContainsFunc(pending, func(name string) bool { return p.rackOf(name) == rack })
-	if len(pending) > 0 && hold != "" && (first || hold == v1alpha1.HoldAfterRack && rackOver) {
+	if len(pending) > 0 && hold != "" && (was.First || hold == v1alpha1.HoldAfterRack && rackOver) {
 		p.write(false, "it is held", func(s *State) { s.Hold = fmt.Sprintf("%s/%d", p.step.ID(), s.Round) })
 	}
 }
@@ -96,11 +106,14 @@ func (p *pass) soak(n *facts.Node) time.Duration {
 	if p.state.SoakSince == nil || p.state.SoakAs != as {
 		p.write(false, "the first node is back", func(s *State) { s.SoakSince, s.SoakAs = &p.Now, as })
 	}
-	length := 30 * time.Second
+	return p.state.SoakSince.Add(p.soakLength()).Sub(p.Now)
+}
+
+func (p *pass) soakLength() time.Duration {
 	if d := p.Cluster.Spec.Disruption.Soak; d != nil {
-		length = d.Duration
+		return d.Duration
 	}
-	return p.state.SoakSince.Add(length).Sub(p.Now)
+	return 30 * time.Second
 }
 
 // wantsDown says that what runs on a node has to be taken down now to bring it on.
