@@ -47,7 +47,7 @@ func Outline(object client.Object) client.Object {
 		out := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 		out.Annotations = nil
 		out.Spec.Taints, out.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
-		out.Status.Conditions = full.Status.Conditions
+		out.Status.Conditions, out.Status.Allocatable = full.Status.Conditions, full.Status.Allocatable
 		out.Status.NodeInfo.KubeletVersion = full.Status.NodeInfo.KubeletVersion
 		return out
 	default:

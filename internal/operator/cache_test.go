@@ -14,11 +14,12 @@ func TestTheOutlineOfAHostHasWhatIsDecidedOn(t *testing.T) {
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, ProviderID: "x",
 			Unschedulable: true},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}},
-			Images: []corev1.ContainerImage{{SizeBytes: 1}}},
+			Allocatable: corev1.ResourceList{corev1.ResourceCPU: {}}, Images: []corev1.ContainerImage{{SizeBytes: 1}}},
 	}
 	got := Outline(m).(*corev1.Node)
 	if got.Name != "m1" || got.UID != "one" || got.ResourceVersion != "7" || got.Labels["zone"] != "a" ||
-		len(got.Spec.Taints) != 1 || !got.Spec.Unschedulable || len(got.Status.Conditions) != 1 {
+		len(got.Spec.Taints) != 1 || !got.Spec.Unschedulable || len(got.Status.Conditions) != 1 ||
+		len(got.Status.Allocatable) != 1 {
 		t.Errorf("%+v lacks something", got)
 	}
 	if got.Annotations != nil || got.Status.Images != nil || got.Spec.ProviderID != "" {

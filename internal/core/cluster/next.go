@@ -137,7 +137,7 @@ func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
 // Ahead is what brings the ring to the spec of a snapshot of which Next has made a plan; nil if
 // there is nothing to do.
 func Ahead(snapshot *facts.Snapshot, made plan.Plan, now time.Time) *plan.RollOut {
-	return rollout.Ahead(assess.NewView(snapshot, now), made.Stalled != nil)
+	return rollout.Ahead(guard.All(), assess.NewView(snapshot, now), made.Stalled != nil)
 }
 
 // NextBy is Next by other rules than those of the product.

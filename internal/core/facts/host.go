@@ -67,6 +67,20 @@ func Reaches(volume *corev1.PersistentVolume, host *corev1.Node) bool {
 		})
 }
 
+// OnlyOn says that a volume which is used on a host can be used on no other: every term of its node
+// affinity names that one.
+func OnlyOn(volume *corev1.PersistentVolume, host *corev1.Node) bool {
+	affinity := volume.Spec.NodeAffinity
+	return affinity != nil && affinity.Required != nil && !slices.ContainsFunc(affinity.Required.NodeSelectorTerms,
+		func(term corev1.NodeSelectorTerm) bool {
+			return !slices.ContainsFunc(slices.Concat(term.MatchExpressions, term.MatchFields),
+				func(r corev1.NodeSelectorRequirement) bool {
+					return r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 &&
+						(r.Values[0] == host.Name || r.Values[0] == host.Labels[corev1.LabelHostname])
+				})
+		})
+}
+
 // operators of a node affinity as those of a selector.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,

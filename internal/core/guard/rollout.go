@@ -2,10 +2,15 @@ package guard
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -21,6 +26,18 @@ var rollOut = []Guard[Nodes]{
 // newRelease is the guard on the members before the first of them gets another release.
 var newRelease = []Guard[Nodes]{
 	{v1alpha1.BlockedIncrementalRepairRunning, "no incremental repair runs", noIncrementalRepair},
+}
+
+// Recreated are nodes that are to get new pods.
+type Recreated struct {
+	Nodes
+	// Pods as the spec describes them, by the node's name.
+	Pods map[string]*corev1.Pod
+}
+
+// room is the guard on the nodes that are to get new pods, before any of them is taken down.
+var room = []Guard[Recreated]{
+	{v1alpha1.BlockedNoHostHasRoom, "node.resources asks for less, or the hosts are larger", hostHasRoom},
 }
 
 // seen is the guard before a node counts as back.
@@ -83,6 +100,34 @@ func noIncrementalRepair(of Nodes) []Finding {
 			out = append(out, Finding{Nodes: []string{names[i]}, Message: fmt.Sprintf("node %s takes part in %s. "+
 				"nodetool repair_admin list shows them, and cancel ends those that nobody is to wait for", names[i],
 				words.Plural(r.Unfinished.IncrementalRepairs, "incremental repair"))})
+		}
+	}
+	return out
+}
+
+// hostHasRoom: a pod for which its host is too small never starts. What a host has for pods is
+// compared, not what others leave of it, which is not known here; and only where the volumes can be
+// used on that host alone: elsewhere there may be room on others, or they can be added.
+func hostHasRoom(of Recreated) []Finding {
+	var out []Finding
+	for _, name := range of.Names {
+		n := of.Nodes.Nodes[name]
+		if n == nil || n.Unplaced() || of.Pods[name] == nil {
+			continue
+		}
+		host := of.Hosts[n.Pod.Spec.NodeName]
+		if host == nil || !slices.ContainsFunc(slices.Collect(maps.Values(n.Claims)), func(c *facts.Claim) bool {
+			return c.Volume != nil && facts.OnlyOn(c.Volume, host)
+		}) {
+			continue
+		}
+		for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			asks := render.Requests(of.Pods[name], resource)
+			if has, known := host.Status.Allocatable[resource]; known && asks.Cmp(has) > 0 {
+				out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the new pod of node %s would ask "+
+					"for %s of %s, and host %s, where its volumes are, has %s for all pods", name, asks.String(), resource,
+					host.Name, has.String())})
+			}
 		}
 	}
 	return out

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
@@ -57,6 +61,51 @@ func TestNoIncrementalRepair(t *testing.T) {
 	found := Check(Nodes{s, []string{"a", "b", "c"}}, newRelease...)
 	if len(found) != 1 || !strings.HasPrefix(found[0].Message, "node a takes part in 2 incremental repairs. nodetool") {
 		t.Errorf("%+v", found)
+	}
+}
+
+// A pod that asks for more than the one host has where its volumes are is named, with both; where
+// there may be other hosts, or nothing is known, nothing is said.
+func TestHostHasRoom(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	on := func(key string, values ...string) *corev1.VolumeNodeAffinity {
+		return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn,
+				Values: values}}}}}}
+	}
+	local := on(corev1.LabelHostname, "m-1")
+	for name, c := range map[string]struct {
+		asks, has corev1.ResourceList
+		affinity  *corev1.VolumeNodeAffinity
+		want      string
+	}{
+		"all that there is":     {list("4", "8Gi"), list("4", "8Gi"), local, ""},
+		"too much memory":       {list("4", "9Gi"), list("4", "8Gi"), local, "9Gi of memory, and host m-1, where its volumes are, has 8Gi"},
+		"too much processor":    {list("5", "8Gi"), list("4", "8Gi"), local, "5 of cpu, and host m-1, where its volumes are, has 4"},
+		"by another driver":     {list("5", "8Gi"), list("4", "8Gi"), on("topology.topolvm.io/node", "m-1"), "5 of cpu"},
+		"of one of two hosts":   {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelHostname, "m-1", "m-2"), ""},
+		"of a zone":             {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelTopologyZone, "a"), ""},
+		"wherever":              {list("5", "8Gi"), list("4", "8Gi"), nil, ""},
+		"nobody knows the host": {list("5", "8Gi"), nil, local, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ringOf("a")
+			n := s.Nodes["a"]
+			n.Pod.Spec.NodeName = "m-1"
+			n.Claims = map[string]*facts.Claim{"data": {Volume: &corev1.PersistentVolume{
+				Spec: corev1.PersistentVolumeSpec{NodeAffinity: c.affinity}}}, "commitlog": {}}
+			s.Hosts = map[string]*corev1.Node{"m-1": {ObjectMeta: metav1.ObjectMeta{Name: "m-1"},
+				Status: corev1.NodeStatus{Allocatable: c.has}}}
+			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Resources: corev1.ResourceRequirements{Requests: c.asks}}}}}
+			found := Check(Recreated{Nodes{s, []string{"a"}}, map[string]*corev1.Pod{"a": pod}}, room...)
+			if (len(found) > 0) != (c.want != "") || len(found) > 0 && !strings.Contains(found[0].Message, c.want) {
+				t.Errorf("%+v, want %q", found, c.want)
+			}
+		})
 	}
 }
 

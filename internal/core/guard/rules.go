@@ -19,6 +19,8 @@ type Rules struct {
 	Releases []Guard[Nodes]
 	// NewRelease on the members before the first of them gets another release.
 	NewRelease []Guard[Nodes]
+	// Room on the members that are to get new pods, before one of them is taken down.
+	Room []Guard[Recreated]
 	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
 	// up before a node counts as back.
 	RollOut, Seen []Guard[Nodes]
@@ -32,6 +34,6 @@ func All() Rules {
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement:     placement,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
-		Releases: releases, NewRelease: newRelease, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
+		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 	}
 }

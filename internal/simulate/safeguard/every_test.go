@@ -93,6 +93,7 @@ func told(t *testing.T) map[string]map[string]bool {
 		"ReleasesDiffer":           {"guard", "TestNothingJoinsBetweenReleases"},
 		"HintsNotDelivered":        {"guard", "TestHintsAreAwaited"},
 		"IncrementalRepairRunning": {"guard", "TestIncrementalRepairsEndFirst"},
+		"NoHostHasRoom":            {"guard", "TestNoPodIsMadeForWhichNoHostHasRoom"},
 		"RemovedHostStillAnswers":  {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
 		"HostUnreachable":          {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
 		"DisksUnknown":             {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},

@@ -40,6 +40,7 @@ func judged(t *testing.T, allow ...string) map[string]int {
 		*list = judge(*list, refused, allow)
 	}
 	r.Undelivered = judge(r.Undelivered, refused, allow)
+	r.Room = judge(r.Room, refused, allow)
 	r.Placement = judge(r.Placement, refused, allow)
 	r.AddedDatacenter = judge(r.AddedDatacenter, refused, allow)
 	return refused

@@ -51,6 +51,16 @@ func TestIncrementalRepairsEndFirst(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "takes part in an incremental repair")
 }
 
+// Without the guard on room a node is stopped for a pod that no host takes.
+func TestNoPodIsMadeForWhichNoHostHasRoom(t *testing.T) {
+	s, err := trial.Find("rollout-room")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged(t, "NoHostHasRoom")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "ask for too much")
+}
+
 // Without the guard on releases nodes join a ring that has not reached their own.
 func TestNothingJoinsBetweenReleases(t *testing.T) {
 	s, err := trial.Find("version-grown")

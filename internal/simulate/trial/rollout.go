@@ -75,6 +75,11 @@ func rollOutScenarios() []*Scenario {
 			}, Until: blockedWith(v1alpha1.BlockedHintsNotDelivered, clusterName+"-dc1-r3-0 keeps hints for "+
 				clusterName+"-dc1-r1-0", "the roll-out continues"), Within: 30 * time.Minute},
 			Act{Name: "the rest follows", Until: rolledOut, Within: time.Hour})),
+		alone(scenario("rollout-room", "more memory than any host has is asked for, and no node is touched", threeRacks,
+			Act{Name: "ask for too much", Do: whileWriting(memory("80Gi")), Within: 10 * time.Minute,
+				Until: blockedWith(v1alpha1.BlockedNoHostHasRoom, "81952Mi of memory", "has 64Gi")},
+			passing("a quarter of an hour", 15*time.Minute, serves(3)),
+			rolled("ask for less", memory("3Gi")))),
 		cleanedUpMeanwhile(),
 		scenario("rollout-corrected", "an option that no JVM takes reaches one node, and is corrected",
 			threeRacks, wrong,

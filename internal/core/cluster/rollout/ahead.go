@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/config/settings"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -22,11 +23,11 @@ const mostWaves = 20
 
 // Ahead is what brings the members to what the spec describes, and in which waves; nil if there is
 // nothing to do. Of a spec that is refused there are no waves.
-func Ahead(v *assess.View, refused bool) *plan.RollOut {
+func Ahead(rules guard.Rules, v *assess.View, refused bool) *plan.RollOut {
 	if v.Ledger == nil || !v.Begun() {
 		return nil
 	}
-	p := &pass{View: v, changes: map[pair]change{}}
+	p := &pass{View: v, rules: rules, changes: map[pair]change{}}
 	if s := v.Ledger.Step; s != nil && s.Kind == ledger.RollOut {
 		if state, err := ledger.StateOf[State](s); err == nil && state.Target == v.Described() {
 			p.state.Proven = state.Proven
@@ -134,6 +135,9 @@ func (p *pass) wavesAhead(pending []string) (waves [][]string, atOnce []string, 
 		}
 	}
 	left = append(down, left...)
+	if r := p.withoutRoom(); len(r) > 0 {
+		return nil, atOnce, r[0].Message
+	}
 	for len(left) > 0 {
 		if len(waves) == mostWaves {
 			return waves, nil, words.Plural(len(left), "more node") + " would follow"

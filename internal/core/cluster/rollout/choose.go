@@ -3,12 +3,14 @@ package rollout
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/words"
 )
@@ -91,6 +93,10 @@ func (p *pass) allowed(asking []string) []string {
 // mayGoDown are those of the nodes that the ring can do without together: of the first rack of
 // which any may go. What speaks against them is shown. Others of the wave are down.
 func (p *pass) mayGoDown(among, others []string) []string {
+	if refusals := p.withoutRoom(); len(refusals) > 0 {
+		p.step.Refused(refusals)
+		return nil
+	}
 	upright := p.members(func(n *facts.Node) bool { return !lost(n) && !slices.Contains(others, n.Name) })
 	if refusals := guard.Check(upright, p.rules.RollOut...); len(refusals) > 0 {
 		p.step.Refused(refusals)
@@ -102,6 +108,30 @@ func (p *pass) mayGoDown(among, others []string) []string {
 			"the node", refused)
 	}
 	return wave
+}
+
+// withoutRoom asks for all nodes that are to get new pods whether these can be placed: so that none
+// is touched if one cannot.
+func (p *pass) withoutRoom() []guard.Refusal {
+	of := guard.Recreated{Nodes: guard.Nodes{Snapshot: p.Snapshot}, Pods: map[string]*corev1.Pod{}}
+	made := map[string]*corev1.Pod{}
+	for _, name := range p.Members() {
+		n := p.Live(name)
+		if n == nil || p.changeOf(n) != newPod {
+			continue
+		}
+		w := p.wanted(n)
+		hash := p.WantedHashes(w).Pod
+		if made[hash] == nil {
+			pod, err := render.Pod(p.Owner(), render.Record(p.Owner(), w, nil, ""), p.Install)
+			if err != nil {
+				continue // such a spec is refused
+			}
+			made[hash] = pod
+		}
+		of.Names, of.Pods[name] = append(of.Names, name), made[hash]
+	}
+	return guard.Check(of, p.rules.Room...)
 }
 
 // members asks guards about those of the members of which something holds.
