@@ -330,8 +330,8 @@ func TestNewerRulesComeWithAChange(t *testing.T) {
 		for _, n := range w.snapshot.Records() {
 			if is := n.Record.Spec; is.Configuration.Revision != c.file || is.Pod.Revision != c.pod ||
 				(n.Pod.Labels["example.com/newer"] != "") != c.labelled || noticed != c.notice {
-				t.Errorf("%s: node %s has the rules %d for files and %d for pods, labels %v; noticed: %v", c.what, n.Name,
-					is.Configuration.Revision, is.Pod.Revision, n.Pod.Labels, noticed)
+				t.Errorf("%s: node %s has the rules %d for files and %d for pods, labels %v; noticed: %v", c.what,
+					n.Name, is.Configuration.Revision, is.Pod.Revision, n.Pod.Labels, noticed)
 			}
 		}
 	}

@@ -124,9 +124,9 @@ func hostHasRoom(of Recreated) []Finding {
 		for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			asks := render.Requests(of.Pods[name], resource)
 			if has, known := host.Status.Allocatable[resource]; known && asks.Cmp(has) > 0 {
-				out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the new pod of node %s would ask "+
-					"for %s of %s, and host %s, where its volumes are, has %s for all pods", name, asks.String(), resource,
-					host.Name, has.String())})
+				out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the new pod of node %s would "+
+					"ask for %s of %s, and host %s, where its volumes are, has %s for all pods", name,
+					asks.String(), resource, host.Name, has.String())})
 			}
 		}
 	}

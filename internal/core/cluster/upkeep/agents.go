@@ -42,7 +42,8 @@ func (k *Keeper) Agents() plan.Result {
 		case image == k.Install.AgentImage:
 			proven = proven || n.CurrentAgent() != nil
 			if n.Record.Spec.AgentStartedAfter != nil {
-				k.update(n, false, "its agent has ended", func(s *v1alpha1.CassandraNodeSpec) { s.AgentStartedAfter = nil })
+				k.update(n, false, "its agent has ended",
+					func(s *v1alpha1.CassandraNodeSpec) { s.AgentStartedAfter = nil })
 			}
 		case askedFor(n).image == k.Install.AgentImage:
 			fixed = append(fixed, n)
