@@ -121,9 +121,9 @@ type CassandraNodeSpec struct {
 	// +optional
 	StopNotAfter *metav1.Time `json:"stopNotAfter,omitempty"`
 
-	// AgentStartedAfter has an agent that started before this time end, by the clock of its own host:
-	// the kubelet starts its container again, with the image that the pod has then. A kubelet before
-	// 1.32 restarts no sidecar whose image has changed.
+	// AgentStartedAfter has an agent that started before this time end, by the clock of its own
+	// host: the kubelet starts its container again, with the image that the pod has then. A kubelet
+	// before 1.32 restarts no sidecar whose image has changed.
 	// +optional
 	AgentStartedAfter *metav1.Time `json:"agentStartedAfter,omitempty"`
 

@@ -46,10 +46,11 @@ const (
 	BlockedMemberSeenDown Reason = "MemberSeenDown"
 	// BlockedStreamInProgress – a member sends or receives a stream.
 	BlockedStreamInProgress Reason = "StreamInProgress"
-	// BlockedIncrementalRepairRunning – a member takes part in an incremental repair that would have
-	// to end in another release.
+	// BlockedIncrementalRepairRunning – a member takes part in an incremental repair that would
+	// have to end in another release.
 	BlockedIncrementalRepairRunning Reason = "IncrementalRepairRunning"
-	// BlockedNoHostHasRoom – a new pod would ask for more than the one host has where its volumes are.
+	// BlockedNoHostHasRoom – a new pod would ask for more than the one host has where its volumes
+	// are.
 	BlockedNoHostHasRoom Reason = "NoHostHasRoom"
 	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before
 	// the release changes, for any, or batches. In status.notices once they do not become fewer.

@@ -102,7 +102,8 @@ func TestNewerOperator(t *testing.T) {
 	}
 	t.Cleanup(func() { reinstall(t, ring.Scene, was) })
 	// The same image by another name: to Kubernetes it is another one.
-	upgrade(t, ring, install.Images{Operator: was.Operator, Agent: tagged[:strings.LastIndex(tagged, ":")] + "@" + digest})
+	other := tagged[:strings.LastIndex(tagged, ":")] + "@" + digest
+	upgrade(t, ring, install.Images{Operator: was.Operator, Agent: other})
 }
 
 func reinstall(t *testing.T, s *scene.Scene, images install.Images) {
@@ -184,6 +185,9 @@ func TestNewerRules(t *testing.T) {
 		t.Error(err)
 	}
 	wantNewer(t, ring, false)
+	for _, name := range ring.NodeNames(t.Context()) {
+		ring.Invariants.ExpectOtherPods(name)
+	}
 	rollOut(t, ring, "a change takes the newer rules along", func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.TerminationGracePeriodSeconds = ptr(int64(120))
 	})
@@ -209,7 +213,8 @@ func wantNewer(t *testing.T, ring *scene.Ring, want bool) {
 			t.Fatal(err)
 		}
 		label := pod.Labels["example.com/newer"] == "yes"
-		option, variable := strings.Contains(string(line), "-Dhelenus.newer=yes"), strings.Contains(string(env), "NEWER=yes")
+		option := strings.Contains(string(line), "-Dhelenus.newer=yes")
+		variable := strings.Contains(string(env), "NEWER=yes")
 		if label != want || option != want || variable != want {
 			t.Errorf("node %s, newer: label %v, option %v, variable %v, want %v", name, label, option, variable, want)
 		}

@@ -243,7 +243,8 @@ func TestStreamsAreAskedForNowAndThen(t *testing.T) {
 	}
 }
 
-// Hints are counted with the streams, what is unfinished once a minute, and what is not known is not said.
+// Hints are counted with the streams, what is unfinished once a minute, and what is not known is
+// not said.
 func TestWhatANodeKeepsForOthers(t *testing.T) {
 	w := newWorld(t)
 	w.hints, w.unfinished = map[string]int{"other": 2}, facts.Unfinished{Batches: 3}

@@ -73,7 +73,7 @@ func fixed(n *facts.Node, w render.Wanted) bool {
 func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
 	have, want, is := n.Record.Spec.Configuration, w.Configuration, v.Of(n.Name)
 	switch {
-	case alreadyIs(n, w) && !fixed(n, w) && have.Version == want.Version:
+	case v.alreadyIs(n, w) && !fixed(n, w) && have.Version == want.Version:
 		return true
 	case !is.Started() && !is.Joined(): // nor does it before the ring has this release
 		return v.BoundClaim(n, w) == ""
@@ -138,8 +138,8 @@ func SourceInWords(source *corev1.TypedLocalObjectReference) string {
 
 // alreadyIs says that a node runs as the spec describes it although its record says otherwise: it
 // was starting when a correction was written, which was taken back when it had joined.
-func alreadyIs(n *facts.Node, w render.Wanted) bool {
-	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(w.Pod) ||
+func (v *View) alreadyIs(n *facts.Node, w render.Wanted) bool {
+	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != v.WantedHashes(w).PodTemplate ||
 		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Metadata, w.Pod.Metadata) {
 		return false
 	}

@@ -259,7 +259,7 @@ func TestANodeRunsAsTheSpecByTheWordOfItsPresentPod(t *testing.T) {
 			s.n.Record.Spec.Pod.Image = "elsewhere/cassandra:5.0.6" // a correction that was taken back
 			s.n.Record.Spec.Pod.ImageDefaulted = false
 			c.change(s.n)
-			if got := alreadyIs(s.n, s.wanted(t)); got != c.want {
+			if got := s.view().alreadyIs(s.n, s.wanted(t)); got != c.want {
 				t.Errorf("it runs as the spec: %v", got)
 			}
 			if c.want {

@@ -309,8 +309,8 @@ func (v *View) HashesOf(n *facts.Node) *facts.RecordHashes { return v.compared.H
 // SameAs says that a node's record is what the spec describes.
 func (v *View) SameAs(n *facts.Node, w render.Wanted) bool { return v.compared.Same(n, w) }
 
-// WantedHashes are the hashes of a node as it is to be.
-func (v *View) WantedHashes(w render.Wanted) facts.Hashes { return v.compared.Wanted(w) }
+// WantedHashes are the hashes of the record of a node as it is to be.
+func (v *View) WantedHashes(w render.Wanted) facts.RecordHashes { return v.compared.Wanted(w) }
 
 // Described tells apart what the spec describes the nodes as, whatever release of Helenus reads it.
 func (v *View) Described() string {

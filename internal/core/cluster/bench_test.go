@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
@@ -89,4 +91,37 @@ func stillJoining(w *world) *facts.Snapshot {
 	ring.Mode, agent.Ring, n.Agent = facts.ModeJoining, &ring, &agent
 	out.Nodes[name] = &n
 	return &out
+}
+
+// BenchmarkNextInARollOut is one decision in the middle of a roll-out of new pods over the ring of
+// BenchmarkNextWhileANodeJoins. A wave begins: hosts, guards, hints and ranges are asked. A wave is
+// under way, and a new pod starts.
+func BenchmarkNextInARollOut(b *testing.B) {
+	for _, nodes := range []int32{9, 99, 999} {
+		w := growing(b, nodes/3)
+		w.change(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[0].Nodes, s.Image = ptr(nodes/3), "elsewhere/cassandra:5.0.6"
+			s.Disruption.Soak = &metav1.Duration{}
+		})
+		decide := func(moment, message string) {
+			for range 100 {
+				if made := Next(w.snapshot, w.now); made.Current != nil &&
+					strings.Contains(made.Current.Message, message) {
+					break
+				}
+				w.pass()
+			}
+			b.Run(fmt.Sprintf("%d/%s", nodes, moment), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if made := Next(w.snapshot, w.now); made.Current == nil ||
+						!strings.Contains(made.Current.Message, message) {
+						b.Fatalf("it does not say %q:\n%s", message, made)
+					}
+				}
+			})
+		}
+		decide("waits", "orders-dc1-r1-1: it has no pod yet")
+		decide("begins", "orders-dc1-r1-2: it stops")
+	}
 }

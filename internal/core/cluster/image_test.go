@@ -50,7 +50,8 @@ func (w *world) deletePod(name string) {
 }
 
 // The first node of a roll-out tells which image a tag is; the others get that one, and each keeps
-// it, although the tag moves meanwhile. Another tag is resolved anew, and one that comes back later.
+// it, although the tag moves meanwhile. Another tag is resolved anew, and one that comes back
+// later.
 func TestARollOutHasOneImage(t *testing.T) {
 	r := registry{"cassandra:5.0.6": digest("a"), "cassandra:5.0.9": digest("b")}
 	w := runsOn(t, r)

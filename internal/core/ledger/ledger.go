@@ -66,8 +66,8 @@ type Ring struct {
 	SystemKeyspaces bool `json:"systemKeyspaces,omitempty"`
 	// JoinedAt is when a node last joined a ring that serves and that others are still to join.
 	JoinedAt time.Time `json:"joinedAt,omitzero"`
-	// WaveTook is how long the last wave of a roll-out took from its turn until its nodes were back;
-	// 0 if there was none, or in a ledger that was rebuilt.
+	// WaveTook is how long the last wave of a roll-out took from its turn until its nodes were
+	// back; 0 if there was none, or in a ledger that was rebuilt.
 	WaveTook metav1.Duration `json:"waveTook,omitzero"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`

@@ -96,7 +96,8 @@ type (
 		Why
 		ID string
 	}
-	// EndAgent ends the agent, so that the kubelet starts the one of the image that the pod has now.
+	// EndAgent ends the agent, so that the kubelet starts the one of the image that the pod has
+	// now.
 	EndAgent struct{ Why }
 	// KeepRecord writes the record and the seeds down, for a start without the API server.
 	KeepRecord struct {

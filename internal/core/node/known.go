@@ -25,8 +25,8 @@ func knowRecord(p *pass) outcome {
 	return done
 }
 
-// endAgent ends an agent that the record wants to have started later. The next one starts after that
-// time by the same clock, even if that differs from all others: none ends again and again.
+// endAgent ends an agent that the record wants to have started later. The next one starts after
+// that time by the same clock, even if that differs from all others: none ends again and again.
 func endAgent(p *pass) outcome {
 	after := p.Record.Spec.AgentStartedAfter
 	if after == nil || !p.Self.StartedAt.Before(after.Time) || p.now.Before(after.Time) {

@@ -10,7 +10,7 @@ import (
 // it works out nothing twice: the nodes of a rack are described alike. The zero value is ready.
 type Comparison struct {
 	records map[*facts.Node]*facts.RecordHashes
-	wanted  map[likeness]facts.Hashes
+	wanted  map[likeness]facts.RecordHashes
 }
 
 // likeness is everything in which a node as the spec describes it can differ from the others of its
@@ -43,11 +43,11 @@ func (c *Comparison) HashesOf(n *facts.Node) *facts.RecordHashes {
 // Same says that the record of a node describes the same as the spec does, of which what the record
 // has is Pinned or not.
 func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
-	return c.HashesOf(n).Hashes == c.Wanted(w)
+	return c.HashesOf(n).Hashes == c.Wanted(w).Hashes
 }
 
-// Wanted are the hashes of a node as the spec describes it.
-func (c *Comparison) Wanted(w Wanted) facts.Hashes {
+// Wanted are the hashes of the record of a node as the spec describes it.
+func (c *Comparison) Wanted(w Wanted) facts.RecordHashes {
 	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image,
 		w.Pod.ImageDefaulted, ""}
 	if at := w.Configuration.RestartedAt; at != nil {
@@ -55,9 +55,9 @@ func (c *Comparison) Wanted(w Wanted) facts.Hashes {
 	}
 	want, known := c.wanted[like]
 	if !known {
-		want = w.Hashes()
+		want = facts.RecordHashes{Hashes: w.Hashes(), PodTemplate: PodHash(w.Pod)}
 		if c.wanted == nil {
-			c.wanted = map[likeness]facts.Hashes{}
+			c.wanted = map[likeness]facts.RecordHashes{}
 		}
 		c.wanted[like] = want
 	}

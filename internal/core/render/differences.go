@@ -52,7 +52,8 @@ func Fixed(all []Difference) []Difference {
 	})
 }
 
-// RulesOfConfiguration are what Helenus itself sets in the files of a node, as a user reads of them.
+// RulesOfConfiguration are what Helenus itself sets in the files of a node, as a user reads of
+// them.
 const RulesOfConfiguration = "rules of Helenus for configuration"
 
 // ofCluster are the fields of a record that do not come from node of the cluster, datacenter or

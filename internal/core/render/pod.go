@@ -138,8 +138,8 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 // configFilesVolume is the volume of the user's own files of configuration.
 const configFilesVolume = "config-files"
 
-// pinned is the image with its digest, if that is known. The tag stays, for people: no runtime heeds
-// it beside a digest. What is never pulled was loaded by hand, mostly by its tag alone.
+// pinned is the image with its digest, if that is known. The tag stays, for people: no runtime
+// heeds it beside a digest. What is never pulled was loaded by hand, mostly by its tag alone.
 func pinned(settings v1alpha1.PodSettings) string {
 	if settings.ImageDigest == "" || settings.ImagePullPolicy == v1alpha1.PullNever {
 		return settings.Image

@@ -264,7 +264,10 @@ func (p *pod) pull(image string) string {
 	if !pinned {
 		digest = fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(nil, tag, p.moved[tag])))
 	}
-	return tag[:strings.LastIndex(tag, ":")] + "@" + digest
+	if colon := strings.LastIndex(tag, ":"); colon > strings.LastIndex(tag, "/") {
+		tag = tag[:colon]
+	}
+	return tag + "@" + digest
 }
 
 func (p *pod) exited(c *container, code int) {

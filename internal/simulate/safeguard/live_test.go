@@ -2,6 +2,7 @@ package safeguard
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,10 +64,13 @@ func ledgerOf(w *world.World) *ledger.Ledger {
 
 // formedStale is the scenario of a formation that a standby sees up to the tickets, before it
 // becomes the leader when clients are in. Kinds are those of which its view stands still; all if
-// none is named.
+// none is named. The image is given by digest: to note another one in a record would be refused
+// before the ledger is written.
 func formedStale(kinds ...string) *trial.Scenario {
 	s := trial.Named("create-stale-standby", "a ring forms, and a standby that saw only the beginning leads", false,
-		nil)
+		func(c *v1alpha1.CassandraCluster) {
+			c.Spec.Image = "cassandra:5.0.6@sha256:" + strings.Repeat("0a", 32)
+		})
 	s = s.With(s.Name, "create", standby())
 	create := &s.Acts[len(s.Acts)-1]
 	create.Until = func(w *world.World) bool { l := ledgerOf(w); return l != nil && l.Step != nil }

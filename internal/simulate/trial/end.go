@@ -102,8 +102,12 @@ var (
 	times     = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`)
 	addresses = regexp.MustCompile(`\b10\.[0-9]+\.[0-9]+\.[0-9]+\b`)
 	steps     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9]+\b`)
-	counts    = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
-	contents  = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
+	// A pod that is recreated has the very image of its tag.
+	pinned = regexp.MustCompile(`"image":"([^"@]+)@sha256:[0-9a-f]{64}"`)
+	// How long a wave took tells of those that there were.
+	took     = regexp.MustCompile(`,?\\"waveTook\\":\\"[^"\\]*\\"`)
+	counts   = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
+	contents = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
 	replicas = regexp.MustCompile(`,\s*\\"replication\\":\s*\{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
@@ -167,6 +171,8 @@ func normal(o client.Object) string {
 	out = replicas.ReplaceAllString(out, "")
 	out = attempts.ReplaceAllString(out, "<step>/keyspaces")
 	out = altered.ReplaceAllString(out, "<altered>")
+	out = pinned.ReplaceAllString(out, `"image":"$1"`)
+	out = took.ReplaceAllString(out, "")
 	return counts.ReplaceAllString(out, `"steps": <n>`)
 }
 

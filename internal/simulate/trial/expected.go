@@ -57,8 +57,8 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	for _, w := range wanted {
 		has, recorded := settings[w.Name]
 		image, runs := images[w.Name]
-		image, _, _ = strings.Cut(image, "@")
-		is.upToDate = is.upToDate && recorded && (!runs || image == w.Pod.Image) &&
+		as := image == w.Pod.Image || strings.HasPrefix(image, w.Pod.Image+"@")
+		is.upToDate = is.upToDate && recorded && (!runs || as) &&
 			equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
 		delete(images, w.Name)
 	}

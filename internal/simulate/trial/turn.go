@@ -109,7 +109,8 @@ func (t *turn) missed(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
 func (t *turn) repaired(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster) {
 	for _, s := range t.w.Pods.Sandboxes() {
 		if j := s.JVM(); j != nil && j.IncrementalRepairs() > 0 && n.Spec.Configuration.Version != c.Spec.Version {
-			t.violated("node %s is to get another release while %s takes part in an incremental repair", n.Name, s.Name())
+			t.violated("node %s is to get another release while %s takes part in an incremental repair", n.Name,
+				s.Name())
 		}
 	}
 }

@@ -96,13 +96,21 @@ func (r *run) formedByEdit(what ...string) bool {
 var reads = regexp.MustCompile(`"cassandraYaml":\{"concurrent_reads":16\},?|"concurrent_reads":16,` +
 	`|,"concurrent_reads":16|"[0-9a-f]{64}"`)
 
-// saysThatItDiffers names the cluster where its ring was formed before the edit, which is not
-// carried out then.
+// saysThatItDiffers names what ends otherwise where an edit cannot reach every node: the cluster
+// says so, and a roll-out that waits is open, in the ledger and by the budgets.
 func (r *run) saysThatItDiffers() []string {
-	if c := get(r.w); c != nil && !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate) {
-		return []string{"CassandraCluster" + "/" + c.Name}
+	c := get(r.w)
+	if c == nil || meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionUpToDate) {
+		return nil
 	}
-	return nil
+	out := []string{"CassandraCluster/" + c.Name}
+	if c.Status.Step != nil && r.Scenario.LosesDisk {
+		out = append(out, "ConfigMap/"+v1alpha1.LedgerName(c.Name))
+		for _, o := range r.w.Server.Objects("PodDisruptionBudget") {
+			out = append(out, "PodDisruptionBudget/"+o.GetName())
+		}
+	}
+	return out
 }
 
 // refusesBack says that a ring which can grow took an edit over before it was taken back, which is

@@ -48,7 +48,8 @@ func versionScenarios() []*Scenario {
 				Until: blockedWith(v1alpha1.BlockedIncrementalRepairRunning, clusterName+"-dc1-r3-0 takes part in 1 "+
 					"incremental repair")},
 			passing("a quarter of an hour", 15*time.Minute, runs("5.0.6", 3)),
-			Act{Name: "end it", Do: repairIncrementally(0), Until: all(rolledOut, runs("5.0.9", 3)), Within: time.Hour})),
+			Act{Name: "end it", Do: repairIncrementally(0), Until: all(rolledOut, runs("5.0.9", 3)),
+				Within: time.Hour})),
 		scenario("version-formats", "a ring of 4.1 becomes one of 5.0, whose SSTables are as they were until it is to "+
 			"write the formats of 5.0: then they are upgraded", earlier(threeRacks),
 			changedTo("5.0.9"), passing("a quarter of an hour", 15*time.Minute, sstables("nb")),

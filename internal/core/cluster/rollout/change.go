@@ -82,7 +82,7 @@ func (p *pass) recordChange(n *facts.Node, w render.Wanted) change {
 	if p.SameAs(n, w) {
 		return nothing
 	}
-	hashes := pair{p.HashesOf(n).Hashes, p.WantedHashes(w)}
+	hashes := pair{p.HashesOf(n).Hashes, p.WantedHashes(w).Hashes}
 	out, known := p.changes[hashes]
 	if !known {
 		out = compare(n.Record, w)

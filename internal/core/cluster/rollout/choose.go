@@ -117,7 +117,7 @@ func (p *pass) withoutRoom() []guard.Refusal {
 	made := map[string]*corev1.Pod{}
 	for _, name := range p.Members() {
 		n := p.Live(name)
-		if n == nil || p.changeOf(n) != newPod {
+		if n == nil || p.SpecRejected || p.changeOf(n) != newPod {
 			continue
 		}
 		w := p.wanted(n)

@@ -27,8 +27,8 @@ type State struct {
 	// node alone.
 	Wave  []string `json:"wave,omitempty"`
 	First bool     `json:"first,omitempty"`
-	// Began is when the turn of the wave came; zero if the spec has changed since, or the ledger has
-	// lost it.
+	// Began is when the turn of the wave came; zero if the spec has changed since, or the ledger
+	// has lost it.
 	Began time.Time `json:"began,omitzero"`
 	// Live says that the wave needs no restart, so that it waits for no node that is down.
 	Live bool `json:"live,omitempty"`

@@ -107,8 +107,8 @@ func (k *Keeper) replaceAgent(n *facts.Node) {
 // askAgain is how long an agent that was asked to end may take.
 const askAgain = time.Minute
 
-// askToEnd asks the agent that an older kubelet keeps to end. The pod has the new image. The time is
-// what the agent itself told last, so that no two clocks are compared.
+// askToEnd asks the agent that an older kubelet keeps to end. The pod has the new image. The time
+// is what the agent itself told last, so that no two clocks are compared.
 func (k *Keeper) askToEnd(n *facts.Node) {
 	agent, asked := n.CurrentAgent(), n.Record.Spec.AgentStartedAfter
 	if agent == nil || !k.keepsSidecars(n) || agentStatus(n).ContainerID != askedFor(n).instead {
