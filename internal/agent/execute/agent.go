@@ -122,8 +122,8 @@ func (a *Agent) Wake() { a.wake.Set() }
 // Connect gives the agent the parts of its host that need the agent to exist first.
 func (a *Agent) Connect(record Record) { a.host.Record = record }
 
-// Run works until ctx ends, or the record asks the agent to. Cassandra is not stopped then: the
-// next agent goes on.
+// Run works until ctx ends, or the record asks the agent to end. Cassandra keeps running, and the
+// next agent takes over.
 func (a *Agent) Run(ctx context.Context) {
 	ctx, end := a.host.Threads.WithTimeout(ctx, threads.Forever)
 	a.host.Threads.Together(0,

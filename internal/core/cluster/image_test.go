@@ -49,9 +49,8 @@ func (w *world) deletePod(name string) {
 	w.settle()
 }
 
-// The first node of a roll-out tells which image a tag is; the others get that one, and each keeps
-// it, although the tag moves meanwhile. Another tag is resolved anew, and one that comes back
-// later.
+// The first node of a roll-out resolves the tag. The others get its digest and keep it when the tag
+// moves. A change to another tag, or back, resolves that tag again.
 func TestARollOutHasOneImage(t *testing.T) {
 	r := registry{"cassandra:5.0.6": digest("a"), "cassandra:5.0.9": digest("b")}
 	w := runsOn(t, r)

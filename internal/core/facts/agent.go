@@ -241,7 +241,7 @@ func (e Endpoint) Member() bool {
 type Unfinished struct {
 	// Batches are those in the node's batchlog, those that have only just begun among them.
 	Batches int `json:"batches,omitempty"`
-	// IncrementalRepairs are those that the node takes part in, whoever has begun them.
+	// IncrementalRepairs in which the node participates, whichever node coordinates them.
 	IncrementalRepairs int `json:"incrementalRepairs,omitempty"`
 }
 

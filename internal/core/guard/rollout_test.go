@@ -82,14 +82,14 @@ func TestHostHasRoom(t *testing.T) {
 		affinity  *corev1.VolumeNodeAffinity
 		want      string
 	}{
-		"all that there is":     {list("4", "8Gi"), list("4", "8Gi"), local, ""},
-		"too much memory":       {list("4", "9Gi"), list("4", "8Gi"), local, "9Gi of memory, and host m-1, where its volumes are, has 8Gi"},
-		"too much processor":    {list("5", "8Gi"), list("4", "8Gi"), local, "5 of cpu, and host m-1, where its volumes are, has 4"},
-		"by another driver":     {list("5", "8Gi"), list("4", "8Gi"), on("topology.topolvm.io/node", "m-1"), "5 of cpu"},
-		"of one of two hosts":   {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelHostname, "m-1", "m-2"), ""},
-		"of a zone":             {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelTopologyZone, "a"), ""},
-		"wherever":              {list("5", "8Gi"), list("4", "8Gi"), nil, ""},
-		"nobody knows the host": {list("5", "8Gi"), nil, local, ""},
+		"all that there is":   {list("4", "8Gi"), list("4", "8Gi"), local, ""},
+		"too much memory":     {list("4", "9Gi"), list("4", "8Gi"), local, "9Gi of memory, and host m-1, where its volumes are, has 8Gi"},
+		"too much processor":  {list("5", "8Gi"), list("4", "8Gi"), local, "5 of cpu, and host m-1, where its volumes are, has 4"},
+		"by another driver":   {list("5", "8Gi"), list("4", "8Gi"), on("topology.topolvm.io/node", "m-1"), "5 of cpu"},
+		"of one of two hosts": {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelHostname, "m-1", "m-2"), ""},
+		"of a zone":           {list("5", "8Gi"), list("4", "8Gi"), on(corev1.LabelTopologyZone, "a"), ""},
+		"wherever":            {list("5", "8Gi"), list("4", "8Gi"), nil, ""},
+		"unknown host":        {list("5", "8Gi"), nil, local, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ringOf("a")

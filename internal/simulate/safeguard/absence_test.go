@@ -43,10 +43,7 @@ func (m mishearing) WaitFacts(ctx context.Context, digest string, limit time.Dur
 // A ring that was off as a whole starts by what its members say of themselves; without that it
 // waits for ever.
 func TestARingThatWasOffStartsByItself(t *testing.T) {
-	s, err := trial.Find("all-down-too-long")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "all-down-too-long")
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	caught(t, trial.Trial{Scenario: s, Seed: 1,
 		Wrap: hearing(func([]facts.Stretch) []facts.Stretch { return nil })}, "act return is not over")

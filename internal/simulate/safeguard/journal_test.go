@@ -65,10 +65,7 @@ func (r reader) Load() (node.Memory, error) {
 // The journal before the effect: an agent that died must find what it had begun, or it refuses its
 // own disk, or takes what it did for something that went wrong.
 func TestJournalBeforeEffect(t *testing.T) {
-	s, err := trial.Find("create-3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "create-3")
 	undisturbed := run(t, trial.Trial{Scenario: s, Seed: 1})
 	for _, c := range []struct {
 		name string

@@ -63,10 +63,7 @@ func claimsLeft(w *world.World) bool {
 // stands still; all if none is named.
 func recreated(t *testing.T, kinds ...string) *trial.Scenario {
 	t.Helper()
-	s, err := trial.Find("recreate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "recreate")
 	s = s.With("recreate-stale-standby", "delete", standby())
 	for i := range s.Acts {
 		if s.Acts[i].Name == "delete" {

@@ -30,10 +30,7 @@ func (o without) Start(ctx context.Context, seen initapi.State, id uint64, comma
 // TestARebuildThatWasCutOffIsDoneAgain takes away what the JVM of a member is told of earlier
 // streams: then a rebuild succeeds once in its life.
 func TestARebuildThatWasCutOffIsDoneAgain(t *testing.T) {
-	s, err := trial.Find("grow-rebuilt-again")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "grow-rebuilt-again")
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: host(func(_ *pod.Sandbox, h *execute.Host) {
 		h.Init = without{h.Init, "cassandra.reset_bootstrap_progress="}

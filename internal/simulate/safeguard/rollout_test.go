@@ -14,12 +14,19 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// A roll-out without its gate asks a node to go down while another one is.
-func TestTheGateOfARollOut(t *testing.T) {
-	s, err := trial.Find("rollout-host-lost")
+// found is a scenario of the catalogue.
+func found(t *testing.T, name string) *trial.Scenario {
+	t.Helper()
+	s, err := trial.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// A roll-out without its gate asks a node to go down while another one is.
+func TestTheGateOfARollOut(t *testing.T) {
+	s := found(t, "rollout-host-lost")
 	const by = "is asked to go down while"
 	refused := judged(t, "MemberSeenDown")
 	if result := run(t, trial.Trial{Scenario: s, Seed: 1}); saysAll(result.Violations, by) || refused["MemberDown"] == 0 {
@@ -32,10 +39,7 @@ func TestTheGateOfARollOut(t *testing.T) {
 // A roll-out that does not wait for hints takes the next node down while the last one lacks what
 // was written meanwhile.
 func TestHintsAreAwaited(t *testing.T) {
-	s, err := trial.Find("rollout-hints")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "rollout-hints")
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	judged(t, "HintsNotDelivered")
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "keeps hints for")
@@ -43,40 +47,28 @@ func TestHintsAreAwaited(t *testing.T) {
 
 // Without the guard on incremental repairs a release changes in the middle of one.
 func TestIncrementalRepairsEndFirst(t *testing.T) {
-	s, err := trial.Find("version-repair")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "version-repair")
 	judged(t, "IncrementalRepairRunning")
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "takes part in an incremental repair")
 }
 
 // Without the guard on room a node is stopped for a pod that no host takes.
 func TestNoPodIsMadeForWhichNoHostHasRoom(t *testing.T) {
-	s, err := trial.Find("rollout-room")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "rollout-room")
 	judged(t, "NoHostHasRoom")
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "ask for too much")
 }
 
 // Without the guard on releases nodes join a ring that has not reached their own.
 func TestNothingJoinsBetweenReleases(t *testing.T) {
-	s, err := trial.Find("version-grown")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "version-grown")
 	judged(t, "ReleasesDiffer")
 	caught(t, trial.Trial{Scenario: s, Seed: 1}, "I9")
 }
 
 // A record that takes over the spec before its node's turn has come is caught, whoever writes it.
 func TestARecordOutOfTurn(t *testing.T) {
-	s, err := trial.Find("rollout-killed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "rollout-killed")
 	early := *s
 	early.Acts = append(early.Acts[:len(early.Acts)-1:len(early.Acts)-1], trial.Act{Name: "write a record out of turn",
 		Within: 30 * time.Minute, Until: func(w *world.World) bool { return trial.Cluster(w).Status.Step == nil },
@@ -95,10 +87,7 @@ func TestARecordOutOfTurn(t *testing.T) {
 // Labels and annotations change on the pods that run: none is recreated, and no JVM starts. A
 // client whose changes take nothing away leaves those that the spec no longer has.
 func TestLabelsOfPodsThatRun(t *testing.T) {
-	s, err := trial.Find("rollout-labels")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := found(t, "rollout-labels")
 	for name, starts := range holds(t, trial.Trial{Scenario: s, Seed: 1}).End.JVMs {
 		if starts != 1 {
 			t.Errorf("%s was started %d times", name, starts)
