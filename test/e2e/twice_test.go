@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,28 +76,27 @@ func alone(s *scene.Scene) error {
 }
 
 // deleteByForce deletes the pod of a node, and by force while its JVM stops. One that hangs then is
-// still there when helenus-init runs in the next pod, and goes on after that.
+// still there when helenus-init runs in the next pod, and goes on after that. What would kill it
+// meanwhile hangs with it: kubelet grants a pod that was deleted by force a second or two.
 func deleteByForce(t *testing.T, ring *scene.Ring, node string, hangs bool) error {
 	t.Helper()
 	pod := podOf(t, ring, node)
 	ring.Invariants.ExpectDeletion(pod)
-	pid, err := ring.ProcessOf(pod.UID, "java")
-	if err != nil {
-		return err
-	}
 	if err := kubernetes.Client.Delete(t.Context(), pod); err != nil {
 		return err
 	}
+	goOn := func() error { return nil }
 	if hangs {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		var err error
+		if goOn, err = ring.HangPod(pod.UID); err != nil {
 			return err
 		}
-		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+		defer func() { _ = goOn() }() // it may have gone on already
 	}
 	if err := kubernetes.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
-	err = ring.Until(t.Context(), 2*time.Minute, "helenus-init runs in another pod", func(now follow.Sight) error {
+	err := ring.Until(t.Context(), 2*time.Minute, "helenus-init runs in another pod", func(now follow.Sight) error {
 		next, err := another(now, pod)
 		if err == nil {
 			_, err = ring.ProcessOf(next.UID, "helenus-init")
@@ -108,13 +106,8 @@ func deleteByForce(t *testing.T, ring *scene.Ring, node string, hangs bool) erro
 	if err != nil {
 		return err
 	}
-	if hangs {
-		if err := syscall.Kill(pid, 0); err != nil {
-			return errors.Join(errors.New("the former JVM has ended too early: nothing was tried"), err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			return err
-		}
+	if err := goOn(); err != nil {
+		return fmt.Errorf("the former JVM has ended too early, nothing was tried: %w", err)
 	}
 	return errors.Join(
 		ring.Until(t.Context(), 4*time.Minute, "the next pod reports",

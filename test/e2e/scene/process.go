@@ -135,8 +135,40 @@ func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error 
 	if err != nil {
 		return err
 	}
+	return signalProcess(fmt.Sprintf("%s of the pod with uid %s", name, pod), pid, signal)
+}
+
+// HangPod stops the JVM of a pod where it is, and with it the shim of the container runtime, so that
+// nobody can end that JVM: what a host does that waits for a disk. Both go on by the function that it
+// returns, which fails if that JVM has ended before. It may be called again.
+func (s *Scene) HangPod(pod types.UID) (goOn func() error, err error) {
+	jvm, err := s.ProcessOf(pod, "java")
+	if err != nil {
+		return nil, err
+	}
+	init, err := s.ProcessOf(pod, initProcess)
+	if err != nil {
+		return nil, err
+	}
+	shim, err := parentOf(init)
+	if err != nil {
+		return nil, err
+	}
+	goOn = func() error {
+		return errors.Join(signalProcess("the JVM", jvm, syscall.SIGCONT), signalProcess("the shim", shim, syscall.SIGCONT))
+	}
+	if err := signalProcess("the shim", shim, syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	if err := signalProcess("the JVM", jvm, syscall.SIGSTOP); err != nil {
+		return nil, errors.Join(err, goOn())
+	}
+	return goOn, nil
+}
+
+func signalProcess(what string, pid int, signal syscall.Signal) error {
 	if err := syscall.Kill(pid, signal); err != nil {
-		return fmt.Errorf("send %s to %s of the pod with uid %s: %w", signal, name, pod, err)
+		return fmt.Errorf("send %s to %s: %w", signal, what, err)
 	}
 	return nil
 }
@@ -216,6 +248,20 @@ func processesOf(pod types.UID, name string) ([]int, error) {
 		pids = append(pids, pid)
 	}
 	return pids, nil
+}
+
+// parentOf is the process that has started another, or that has taken it over.
+func parentOf(pid int) (int, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("find the parent of process %d: %w", pid, err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may have spaces
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("find the parent of process %d: %q", pid, stat)
+	}
+	return strconv.Atoi(fields[1])
 }
 
 // childOf is the child of a name that a process has. Each thread has the children that it started.
