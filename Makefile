@@ -103,21 +103,26 @@ test-cluster: local-tools ## The local Kubernetes for real: lost and partitioned
 # What a failed test leaves to look into stands under bin/_artifacts; what it said is said again at the end.
 E2E := $(TOOLS)/gotestsum --format standard-verbose -- -tags e2e -count 1 -artifacts -outputdir $(BIN)
 
-e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes (RUN=name runs some, such as RUN=TestThreeRacks)
-	cd test/e2e && $(E2E) -timeout 60m $(if $(RUN),-run '$(RUN)') .
-
 # The tests of one of several shards, by turns: the host that runs the second of three has SHARD=2/3.
-SHARD    := 1/1
-ALL_E2E   = go test -tags e2e -list . . | awk -v shard=$(SHARD) 'BEGIN { split(shard, s, "/") } /^Test/ && n++ % s[2] == s[1] - 1 { printf "%s%s$$", sep, $$1; sep = "|" }'
+SHARD_TESTS = go test -tags e2e -list . . | awk -v shard=$(SHARD) 'BEGIN { split(shard, s, "/") } /^Test/ && n++ % s[2] == s[1] - 1 { printf "%s%s$$", sep, $$1; sep = "|" }'
+E2E_RUN     = -run "^($(or $(RUN),$$($(SHARD_TESTS))))"
 
+COMMITS = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+
+e2e: SHARD ?= $(shell echo $$(($(COMMITS) % 2 + 1)))/2
+e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes: every second test, the others with the next commit (SHARD=1/1 runs both, RUN=name some, such as RUN=TestThreeRacks)
+	cd test/e2e && $(E2E) -timeout 60m $(E2E_RUN) . -patience 2
+	@# A host may be slow or busy, and no test asserts speed.
+
+e2e-full: SHARD ?= 1/1
 e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those that take too long for every change, and a report of what clients saw (RUN=name runs some; SHARD=2/3 a third of them)
-	cd test/e2e && $(E2E) -timeout 180m -run "^($(if $(RUN),$(RUN),$$($(ALL_E2E))))" . \
+	cd test/e2e && $(E2E) -timeout 180m $(E2E_RUN) . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
 # Each commit does the next share of a sweep, so that they all come round. A share is the same points on a fast
 # machine and on a slow one: what it finds does not depend on the machine.
 SWEEP_PARTS := 2500
-SWEEP_PART  ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SWEEP_PARTS) + 1)))
+SWEEP_PART  ?= $(shell echo $$(($(COMMITS) % $(SWEEP_PARTS) + 1)))
 
 sweep: ## Break Helenus in a simulated world: a share of all points and faults, the next for each commit (SWEEP_PART=7 is one of its 2,500)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS)
