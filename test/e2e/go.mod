@@ -5,6 +5,7 @@ module helenus.io/helenus/test/e2e
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/apache/cassandra-gocql-driver/v2 v2.1.2
 	github.com/go-logr/logr v1.4.3
 	github.com/spf13/cobra v1.10.2

@@ -22,12 +22,15 @@ func scenario(file string) (*v1alpha1.CassandraCluster, error) {
 	return scene.Sample(filepath.Join(samples, file))
 }
 
+// sampleOf is a sample as it is but for one setting, without which a client's transactions are not
+// owed what is asked of them.
 func sampleOf(t *testing.T, file string) *v1alpha1.CassandraCluster {
 	t.Helper()
 	c, err := scenario(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	scene.Linearizable(&c.Spec)
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // promise is what a client is owed while something happens to a ring. That no acknowledged write is
-// lost is part of each.
+// lost, and that lightweight transactions are linearizable, is part of each.
 type promise string
 
 const (
@@ -45,8 +45,8 @@ func margin() time.Duration {
 }
 
 // while does something to a ring while a client writes and reads, and waits until it serves again.
-// It fails if a write is lost that was acknowledged, then or before, or if the client did not get
-// what it is owed.
+// It fails if a write is lost that was acknowledged, then or before, if the client's transactions
+// are not linearizable, or if it did not get what it is owed.
 func while(t *testing.T, ring *scene.Ring, owed promise, what string, do func() error) {
 	t.Helper()
 	client, err := ring.Begin(t.Context())
@@ -113,17 +113,17 @@ var reported []line
 func writeReport(file, commit string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Commit %s, %s.\n\n", commit, time.Now().UTC().Format(time.DateOnly))
-	b.WriteString("| test | what happened | took | requests | served | longest gap | median | p99 | promise | kept " +
-		"|\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| test | what happened | took | requests | served | longest gap | median | p99 | " +
+		"transactions | promise | kept |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range reported {
 		kept := "yes"
 		if !l.kept {
 			kept = "**no**"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %.0f s | %d | %.3f %% | %.1f s | %.1f ms | %d ms | %s | %s |\n", l.test, l.what,
-			l.took.Seconds(), l.service.Requests, 100*l.service.Share(),
-			l.service.Gap.Seconds(), 1000*l.service.Median.Seconds(), l.service.Percentile99.Milliseconds(), l.owed,
-			kept)
+		fmt.Fprintf(&b, "| `%s` | %s | %.0f s | %d | %.3f %% | %.1f s | %.1f ms | %d ms | %s | %s | %s |\n", l.test,
+			l.what, l.took.Seconds(), l.service.Requests, 100*l.service.Share(),
+			l.service.Gap.Seconds(), 1000*l.service.Median.Seconds(), l.service.Percentile99.Milliseconds(),
+			l.service.Registers, l.owed, kept)
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }

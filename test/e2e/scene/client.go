@@ -18,15 +18,14 @@ import (
 )
 
 // Client is an application beside a ring: all the while something happens to the ring it writes
-// rows and reads them back at LOCAL_QUORUM. It is an open loop: requests leave at a fixed rate,
-// whatever becomes of those before, so that a ring which stands still for a second owes a second of
-// answers. The driver is set up as an application's: token aware, with all nodes of a datacenter, 2
-// s for a request, and at most one retry at another node.
+// rows and reads them back at LOCAL_QUORUM, and beside that sets registers by lightweight
+// transactions. The rows are an open loop: requests leave at a fixed rate, whatever becomes of
+// those before, so that a ring which stands still for a second owes a second of answers. The driver
+// is set up as an application's: token aware, with all nodes of a datacenter and no other, 2 s for
+// a request, and at most one retry at another node.
 type Client struct {
-	ring *Ring
-	// session that it has now, and renewing is held by who makes another.
-	session  atomic.Pointer[gocql.Session]
-	renewing sync.Mutex
+	*connection
+	registers *registers
 	// run makes the rows of one client others than those of every other.
 	run  string
 	stop context.CancelFunc
@@ -36,6 +35,14 @@ type Client struct {
 	requests []request
 	rows     []row
 	unread   []string
+}
+
+// connection of an application with a ring.
+type connection struct {
+	ring *Ring
+	// session that it has now, and renewing is held by who makes another.
+	session  atomic.Pointer[gocql.Session]
+	renewing sync.Mutex
 }
 
 // row that was acknowledged.
@@ -56,28 +63,50 @@ const (
 )
 
 // Begin begins to write and read, and returns when every partition was served once.
-func (r *Ring) Begin(ctx context.Context) (*Client, error) {
-	var session *gocql.Session
-	err := r.poll(ctx, reaction, "a client connects to the ring", func(ctx context.Context) (err error) {
-		session, err = r.connect(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+func (r *Ring) Begin(ctx context.Context) (_ *Client, err error) {
 	running, stop := context.WithCancel(ctx)
-	c := &Client{ring: r, stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
-	c.session.Store(session)
+	c := &Client{stop: stop, run: time.Now().UTC().Format(time.RFC3339Nano)}
+	c.registers = newRegisters(c.run)
+	connections := make([]*connection, 1+registerClients)
+	defer func() {
+		if err != nil {
+			stop()
+			leaveAll(connections)
+		}
+	}()
+	for i := range connections {
+		if connections[i], err = r.attach(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.connection, c.registers.connections = connections[0], connections[1:]
 	for partition := range clientPartitions {
 		if err := r.poll(ctx, reaction, "a client writes",
 			func(ctx context.Context) error { return c.write(ctx, row{partition, -1}) }); err != nil {
-			stop()
-			leave(c.session.Load())
 			return nil, err
 		}
 		c.rows = append(c.rows, row{partition, -1})
 	}
 	c.all.Go(func() { c.loop(running) })
+	for client := range c.registers.connections {
+		c.all.Go(func() { c.registers.loop(running, client) })
+	}
+	return c, nil
+}
+
+// attach connects to the ring as soon as that can be done.
+func (r *Ring) attach(ctx context.Context) (*connection, error) {
+	c := &connection{ring: r}
+	err := r.poll(ctx, reaction, "a client connects to the ring", func(ctx context.Context) error {
+		session, err := r.connect(ctx)
+		if err == nil {
+			c.session.Store(session)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -96,9 +125,10 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
 	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
 	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}
-	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(
-		gocql.DCAwareRoundRobinPolicy(render.DatacenterName(&r.Spec.Datacenters[0])),
-	)
+	// what is local to a coordinator of another datacenter is something else
+	local := render.DatacenterName(&r.Spec.Datacenters[0])
+	config.HostFilter = gocql.DataCenterHostFilter(local)
+	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(local))
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
 	return config.CreateSession()
@@ -108,7 +138,7 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 // changed their addresses at once finds them by the name that it was given, which it looks up
 // again. This machine does not know the names of the ring's cluster: the client looks the addresses
 // up itself and connects again.
-func (c *Client) on(ctx context.Context, request func(*gocql.Session) error) error {
+func (c *connection) on(ctx context.Context, request func(*gocql.Session) error) error {
 	session := c.session.Load()
 	err := request(session)
 	if errors.Is(err, gocql.ErrNoConnections) && c.renewing.TryLock() {
@@ -200,16 +230,24 @@ func (c *Client) readAll(ctx context.Context, level gocql.Consistency, partition
 }
 
 // End ends the client, and reads at a level, ALL unless a node is lost for good, that every row is
-// there that was acknowledged. It says how it was served. The error says what was lost.
+// there that was acknowledged. It says how it was served. The error says what was lost, or that the
+// registers were not as one.
 func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, error) {
 	c.stop()
 	c.all.Wait()
-	defer func() { leave(c.session.Load()) }()
+	defer leaveAll(append(c.registers.connections, c.connection))
 	service := serviceOf(c.requests)
 	service.Written = len(c.rows)
+	var wrong error
+	service.Registers, wrong = c.registers.end(ctx)
+	return service, errors.Join(c.lost(ctx, level), wrong)
+}
+
+// lost says which rows were not read that were acknowledged.
+func (c *Client) lost(ctx context.Context, level gocql.Consistency) error {
 	if len(c.unread) > 0 {
-		return service, fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, "+
-			"the first is %s", len(c.unread), c.unread[0])
+		return fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, the first is %s",
+			len(c.unread), c.unread[0])
 	}
 	there := map[row]bool{}
 	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(),
@@ -223,13 +261,21 @@ func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, err
 			return nil
 		})
 	if err != nil {
-		return service, err
+		return err
 	}
 	if lost := slices.DeleteFunc(slices.Clone(c.rows), func(r row) bool { return there[r] }); len(lost) > 0 {
-		return service, fmt.Errorf("%d of %d acknowledged rows are lost, the first is %v", len(lost), len(c.rows),
-			lost[0])
+		return fmt.Errorf("%d of %d acknowledged rows are lost, the first is %v", len(lost), len(c.rows), lost[0])
 	}
-	return service, nil
+	return nil
+}
+
+// leaveAll ends the sessions of those connections that were made.
+func leaveAll(connections []*connection) {
+	for _, c := range connections {
+		if c != nil {
+			leave(c.session.Load())
+		}
+	}
 }
 
 // leave ends a session, and does not wait for it: the driver (2.1.2) waits for ever for the

@@ -111,7 +111,8 @@ func (r *Ring) makeTables(ctx context.Context) error {
 		"CREATE KEYSPACE IF NOT EXISTS "+Keyspace+" WITH replication = "+replication(r.Spec),
 		"CREATE TABLE IF NOT EXISTS "+Keyspace+".rows (id int PRIMARY KEY, value text)",
 		"CREATE TABLE IF NOT EXISTS "+Keyspace+".client (run text, partition int, sequence bigint, PRIMARY KEY "+
-			"((run, partition), sequence))")
+			"((run, partition), sequence))",
+		"CREATE TABLE IF NOT EXISTS "+Keyspace+".registers (run text, id int, value bigint, PRIMARY KEY ((run, id)))")
 }
 
 // KeepDeletions has the table of rows keep deletions for no longer than this, in whole seconds.

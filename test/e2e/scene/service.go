@@ -31,6 +31,8 @@ type Service struct {
 	Median, Percentile99 time.Duration
 	// Refusals by their words, for those that were not served.
 	Refusals map[string]int
+	// Registers that were set beside the rows.
+	Registers Registers
 }
 
 // Share of the requests that were served, from 0 to 1.
@@ -41,6 +43,9 @@ func (s Service) String() string {
 		"%.1fms, 99th percentile %.0fms, %d rows written",
 		s.Served, s.Requests, 100*s.Share(), s.Window.Seconds(), s.Gap.Seconds(), milliseconds(s.Median),
 		milliseconds(s.Percentile99), s.Written)
+	if s.Registers.Operations > 0 {
+		text += "; " + s.Registers.String()
+	}
 	for _, words := range slices.Sorted(maps.Keys(s.Refusals)) {
 		text += fmt.Sprintf("; %d × %s", s.Refusals[words], words)
 	}
