@@ -52,7 +52,7 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 		return Same, w
 	case v.mayTake(n, w):
 		return Takes, w
-	case fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "",
+	case v.fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "",
 		// it would join a ring of another release
 		v.Of(n.Name).Membership != Withdrawn && !v.Of(n.Name).Joined() &&
 			n.Record.Spec.Configuration.Version != w.Configuration.Version:
@@ -63,27 +63,30 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 
 // fixed says that the spec changes what a node can never be brought to: what tickets and disks rest
 // on.
-func fixed(n *facts.Node, w render.Wanted) bool {
-	have, want := n.Record.Spec.Configuration, w.Configuration
-	return have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
-		have.RackName != want.RackName || have.NumTokens != want.NumTokens ||
-		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
+func (v *View) fixed(n *facts.Node, w render.Wanted) bool {
+	pair := [2]facts.Hashes{v.HashesOf(n).Hashes, v.WantedHashes(w).Hashes}
+	out, known := v.fixedOf[pair] // the nodes of a rack mostly have the same
+	if !known {
+		have, want := &n.Record.Spec.Configuration, &w.Configuration
+		out = have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
+			have.RackName != want.RackName || have.NumTokens != want.NumTokens ||
+			!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
+		v.fixedOf[pair] = out
+	}
+	return out
 }
 
 func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
 	have, want, is := n.Record.Spec.Configuration, w.Configuration, v.Of(n.Name)
 	switch {
-	case v.alreadyIs(n, w) && !fixed(n, w) && have.Version == want.Version:
+	case v.alreadyIs(n, w) && !v.fixed(n, w) && have.Version == want.Version:
 		return true
 	case !is.Started() && !is.Joined(): // nor does it before the ring has this release
 		return v.BoundClaim(n, w) == ""
 	case is.Joined() && (!is.Failing() || provenWith(n.Record)):
 		return false
-	case have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
-		have.RackName != want.RackName || have.NumTokens != want.NumTokens:
-		return false // what the ticket and the disks of others rest on
-	case !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage):
-		return false // the volumes are there, and the journal is on one of them
+	case v.fixed(n, w):
+		return false
 	case v.Ledger.Step != nil && v.anyJoined() && !is.NotStarting:
 		return false
 	}

@@ -104,7 +104,7 @@ func (v *View) Of(name string) Node {
 
 func (v *View) assess(name string) Node {
 	n := v.Nodes[name]
-	out := Node{Membership: v.membership(name, n), Record: recordOf(n), Wanted: v.wantedNames()[name],
+	out := Node{Membership: v.membership(name, n), Record: recordOf(n), Wanted: v.Describes(name) != nil,
 		Contact: Unreachable, Process: Absent}
 	switch {
 	case n.CurrentAgent() != nil:

@@ -39,16 +39,17 @@ type View struct {
 // kept is worked out when it is first asked for, and does not depend on the ledger.
 type kept struct {
 	sorted   []*facts.Node
-	names    map[string]bool
+	byName   map[string]*render.Wanted
 	seen     *seenMembers
 	compared render.Comparison
+	fixedOf  map[[2]facts.Hashes]bool
 }
 
 // NewView of a snapshot at a time.
 func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
 		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
-		assessed: map[string]Node{}, kept: &kept{},
+		assessed: make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
 	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
@@ -114,14 +115,15 @@ func (v *View) Settled() bool {
 // the next step may begin.
 func (v *View) CanChange() bool { return v.HasRing() && !v.SpecRejected && v.Ledger.Step == nil }
 
-func (v *View) wantedNames() map[string]bool {
-	if v.names == nil {
-		v.names = make(map[string]bool, len(v.Wanted))
-		for _, w := range v.Wanted {
-			v.names[w.Name] = true
+// Describes is how the spec describes a node; nil if it does not.
+func (v *View) Describes(name string) *render.Wanted {
+	if v.byName == nil {
+		v.byName = make(map[string]*render.Wanted, len(v.Wanted))
+		for i := range v.Wanted {
+			v.byName[v.Wanted[i].Name] = &v.Wanted[i]
 		}
 	}
-	return v.names
+	return v.byName[name]
 }
 
 // Abandoned says that a node with a ticket is not to join any more, and has not: the spec no longer
@@ -217,10 +219,8 @@ func (v *View) DatacenterOf(name string) string {
 	case n != nil && n.Pod != nil:
 		return n.Pod.Labels[v1alpha1.LabelDatacenter]
 	}
-	for _, w := range v.Wanted {
-		if w.Name == name {
-			return w.Datacenter
-		}
+	if w := v.Describes(name); w != nil {
+		return w.Datacenter
 	}
 	return ""
 }

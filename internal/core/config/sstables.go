@@ -20,7 +20,7 @@ var CompatibilityModes = []string{"CASSANDRA_4", "UPGRADING", "NONE"}
 // CompatibilityMode is the place of a node's mode among them.
 func CompatibilityMode(s v1alpha1.Settings) int {
 	var name string
-	if err := json.Unmarshal(s[CompatibilityModeSetting].Raw, &name); err != nil {
+	if set := s[CompatibilityModeSetting].Raw; set == nil || json.Unmarshal(set, &name) != nil {
 		return 0 // not set: what it may be is checked elsewhere
 	}
 	return max(slices.Index(CompatibilityModes, name), 0)

@@ -116,7 +116,13 @@ func (s *Step) Wave() []string {
 }
 
 // Has says that the step is about a node, or was until the node was withdrawn.
-func (s *Step) Has(node string) bool { return s != nil && slices.Contains(s.Nodes, node) }
+func (s *Step) Has(node string) bool {
+	if s == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(s.Nodes, node)
+	return found
+}
 
 // IntentID is the id of the step's intent for one node. A step has at most one intent of a purpose
 // for a node.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -110,7 +109,13 @@ func HasCertificateLabels(have map[string]string, owner Owner, record *v1alpha1.
 
 // BelongsTo says that the cluster is the one owner of an object.
 func BelongsTo(have []metav1.OwnerReference, owner Owner) bool {
-	return equality.Semantic.DeepEqual(have, owner.reference())
+	yes := func(b *bool) bool { return b != nil && *b }
+	if len(have) != 1 || !yes(have[0].Controller) || !yes(have[0].BlockOwnerDeletion) {
+		return false
+	}
+	want := owner.reference()[0]
+	want.Controller, want.BlockOwnerDeletion = have[0].Controller, have[0].BlockOwnerDeletion
+	return have[0] == want
 }
 
 // podSelector selects the pods of a cluster, or of one datacenter of it.

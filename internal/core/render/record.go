@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -160,9 +159,11 @@ func PodMetadata(owner Owner, record *v1alpha1.CassandraNode) *corev1.Pod {
 
 // ImageOf a container of a pod; empty if the pod has no such container.
 func ImageOf(pod *corev1.Pod, container string) string {
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if c.Name == container {
-			return c.Image
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if containers[i].Name == container {
+				return containers[i].Image
+			}
 		}
 	}
 	return ""

@@ -27,7 +27,8 @@ func Ahead(rules guard.Rules, v *assess.View, refused bool) *plan.RollOut {
 	if v.Ledger == nil || !v.Begun() {
 		return nil
 	}
-	p := &pass{View: v, rules: rules, changes: map[pair]change{}}
+	p := newPass(v)
+	p.rules = rules
 	if s := v.Ledger.Step; s != nil && s.Kind == ledger.RollOut {
 		if state, err := ledger.StateOf[State](s); err == nil && state.Target == v.Described() {
 			p.state.Proven = state.Proven

@@ -33,14 +33,8 @@ type pair struct{ have, want facts.Hashes }
 
 // wanted is what a node is to be: as its record has it while the spec says nothing of it.
 func (p *pass) wanted(n *facts.Node) render.Wanted {
-	if p.byName == nil {
-		p.byName = make(map[string]render.Wanted, len(p.Wanted))
-		for _, w := range p.Wanted {
-			p.byName[w.Name] = w
-		}
-	}
-	if w, described := p.byName[n.Name]; described && !p.SpecRejected {
-		return p.withNewestRules(n, render.Pinned(p.Cluster, w, n.Record), w)
+	if w := p.Describes(n.Name); w != nil && !p.SpecRejected {
+		return p.withNewestRules(n, render.Pinned(p.Cluster, *w, n.Record), w)
 	}
 	return render.Wanted{Name: n.Name, Datacenter: n.Record.Spec.Datacenter, Rack: n.Record.Spec.Rack,
 		Configuration: n.Record.Spec.Configuration, Pod: n.Record.Spec.Pod}
@@ -49,7 +43,7 @@ func (p *pass) wanted(n *facts.Node) render.Wanted {
 // withNewestRules: what makes a new pod of a node, or restarts its JVM, brings it to the newest of
 // Helenus' own rules. The agent that renders by them has to be of this release; that of a new pod
 // is.
-func (p *pass) withNewestRules(n *facts.Node, w, newest render.Wanted) render.Wanted {
+func (p *pass) withNewestRules(n *facts.Node, w render.Wanted, newest *render.Wanted) render.Wanted {
 	if w.Pod.Revision == newest.Pod.Revision && w.Configuration.Revision == newest.Configuration.Revision {
 		return w
 	}
@@ -62,8 +56,18 @@ func (p *pass) withNewestRules(n *facts.Node, w, newest render.Wanted) render.Wa
 	return w
 }
 
-// changeOf a node that has a live record. Of one whose disk is lost only the record can follow.
+// changeOf a node that has a live record: it is asked for several times in a pass.
 func (p *pass) changeOf(n *facts.Node) change {
+	out, known := p.byNode[n]
+	if !known {
+		out = p.workOutChange(n)
+		p.byNode[n] = out
+	}
+	return out
+}
+
+// workOutChange of a node. Of one whose disk is lost only the record can follow.
+func (p *pass) workOutChange(n *facts.Node) change {
 	if lost(n) {
 		return min(p.recordChange(n, p.wanted(n)), live)
 	}

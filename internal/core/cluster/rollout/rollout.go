@@ -12,7 +12,6 @@ import (
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
-	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -64,8 +63,9 @@ func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {
-				return (&pass{View: v, step: s, state: procedure.State[State](s), rules: rules, stale: stale,
-					changes: map[pair]change{}}).run()
+				p := newPass(v)
+				p.step, p.state, p.rules, p.stale = s, procedure.State[State](s), rules, stale
+				return p.run()
 			}}},
 	}
 }
@@ -73,7 +73,7 @@ func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 // due if any member is not what the spec describes, or was left half way by a step that the ledger
 // has lost.
 func due(v *assess.View) *procedure.Proposal {
-	p := &pass{View: v, changes: map[pair]change{}}
+	p := newPass(v)
 	pending, begun := p.pending()
 	if len(pending)+len(begun) == 0 {
 		return nil
@@ -96,10 +96,14 @@ type pass struct {
 	rules   guard.Rules
 	stale   Stale
 	changes map[pair]change
-	byName  map[string]render.Wanted
+	byNode  map[*facts.Node]change
 	// asked says that the ring was asked in this pass whether it can do without the wave; started,
 	// that a node of it is to start.
 	asked, started bool
+}
+
+func newPass(v *assess.View) *pass {
+	return &pass{View: v, changes: map[pair]change{}, byNode: map[*facts.Node]change{}}
 }
 
 // write changes the state in the ledger.

@@ -51,9 +51,7 @@ func (k *Keeper) adoptableClaims() plan.Result {
 	}
 	var missing []string
 	var extra []claimOfOthers
-	wanted := map[string]bool{}
 	for _, w := range k.Wanted {
-		wanted[w.Name] = true
 		for _, v := range render.Volumes(w.Pod) {
 			if n := k.Nodes[w.Name]; n == nil || n.Claims[v.Name] == nil || !k.MayUse(n.Claims[v.Name].Claim) {
 				missing = append(missing, v1alpha1.ClaimName(v.Name, w.Name))
@@ -61,7 +59,7 @@ func (k *Keeper) adoptableClaims() plan.Result {
 		}
 	}
 	for _, claim := range others[adopt] {
-		if !wanted[claim.node] {
+		if k.Describes(claim.node) == nil {
 			extra = append(extra, claim)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 // checkCompatibility refuses a mode that does not follow the one which every member has. Once all
 // have one, what they write needs it; until then it can be taken back.
 func (k *Keeper) checkCompatibility() error {
-	lowest, sameLine := len(config.CompatibilityModes), true
+	lowest, sameLine, line := len(config.CompatibilityModes), true, settings.LineOf(k.Cluster.Spec.Version)
 	for _, name := range k.Members() {
 		if n := k.Live(name); n != nil {
 			c := n.Record.Spec.Configuration
 			lowest = min(lowest, config.CompatibilityMode(c.CassandraYaml))
-			sameLine = sameLine && settings.LineOf(c.Version) == settings.LineOf(k.Cluster.Spec.Version)
+			sameLine = sameLine && settings.LineOf(c.Version) == line
 		}
 	}
 	for _, w := range k.Wanted {

@@ -144,7 +144,8 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 	if !k.Of(n.Name).Started() {
 		changed = k.dropVolumes(n, pins)
 	}
-	for _, v := range render.Volumes(n.Record.Spec.Pod) {
+	volumes := render.Volumes(n.Record.Spec.Pod)
+	for _, v := range volumes {
 		pin, isPinned := pins[v.Name]
 		var claim *corev1.PersistentVolumeClaim
 		if c := n.Claims[v.Name]; c != nil {
@@ -190,7 +191,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 	if changed {
 		k.pin(n, pins, "pinning its claims")
 	}
-	return len(pins) == len(render.Volumes(n.Record.Spec.Pod))
+	return len(pins) == len(volumes)
 }
 
 // pin writes into the record of a node which claims are its own.

@@ -114,9 +114,7 @@ func (k *Keeper) releaseRecord(n *facts.Node) {
 
 // followSpec makes the records what the spec describes.
 func (k *Keeper) followSpec() {
-	wanted := map[string]bool{}
 	for _, w := range k.Wanted {
-		wanted[w.Name] = true
 		switch k.Of(w.Name).Record {
 		case assess.Missing:
 			k.draft.Write(plan.Write{Verb: plan.Create, Object: render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts())})
@@ -129,10 +127,9 @@ func (k *Keeper) followSpec() {
 		}
 	}
 	for _, n := range k.Records() {
-		if wanted[n.Name] {
-			continue
+		if k.Describes(n.Name) == nil {
+			k.removeNode(n, "the spec no longer has this node, which never joined")
 		}
-		k.removeNode(n, "the spec no longer has this node, which never joined")
 	}
 }
 

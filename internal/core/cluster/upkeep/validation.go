@@ -243,19 +243,15 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 // checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without
 // any part in the ring can go.
 func (k *Keeper) checkNumbers() error {
-	wanted := map[string]bool{}
 	var early, fewer []string
 	for _, w := range k.Wanted {
-		wanted[w.Name] = true
-		switch {
-		case k.Belongs(w.Name):
-		case !k.Settled():
+		if !k.Belongs(w.Name) && !k.Settled() {
 			early = append(early, w.Name)
 		}
 	}
 	for _, n := range k.Records() {
 		switch {
-		case wanted[n.Name]:
+		case k.Describes(n.Name) != nil:
 		case k.Settled() && k.Outside(n.Name):
 			k.leavers = append(k.leavers, n.Name)
 		case k.Abandoning(n.Name):

@@ -3,27 +3,35 @@ package settings
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // LineOf a release: 5.0 of 5.0.9 and of 5.0-beta1; empty if it is none.
 func LineOf(release string) string {
-	major, minor, known := numbersOf(release)
-	if !known {
+	major, rest, _ := strings.Cut(release, ".")
+	minor := rest[:len(rest)-len(strings.TrimLeft(rest, digits))]
+	if major == "" || strings.Trim(major, digits) != "" || minor == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d.%d", major, minor)
+	return release[:len(major)+1+len(minor)]
 }
 
-func numbersOf(release string) (major, minor int, known bool) {
-	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return major, minor, n == 2
-}
+const digits = "0123456789"
 
 // Older says that a release is of an earlier line than another. Of what is no release it is false.
 func Older(a, b string) bool {
-	major, minor, known := numbersOf(a)
-	otherMajor, otherMinor, otherKnown := numbersOf(b)
-	return known && otherKnown && (major < otherMajor || major == otherMajor && minor < otherMinor)
+	a, b = LineOf(a), LineOf(b)
+	return a != "" && b != "" && slices.Compare(numbersOf(a), numbersOf(b)) < 0
+}
+
+func numbersOf(line string) []int {
+	var out []int
+	for part := range strings.SplitSeq(line, ".") {
+		n, _ := strconv.Atoi(part)
+		out = append(out, n)
+	}
+	return out
 }
 
 // CheckChange says why a disk on which a node was NORMAL with one release cannot be given to

@@ -25,3 +25,14 @@ func TestCheckChange(t *testing.T) {
 		}
 	}
 }
+
+func TestLineOf(t *testing.T) {
+	for release, want := range map[string]string{
+		"5.0.9": "5.0", "5.0": "5.0", "5.0-beta1": "5.0", "10.12.3": "10.12",
+		"": "", "5": "", "5.": "", ".0": "", "5.x": "", "latest": "", "v5.0.9": "", "5-1.0": "",
+	} {
+		if got := LineOf(release); got != want {
+			t.Errorf("%q: %q, want %q", release, got, want)
+		}
+	}
+}
