@@ -114,7 +114,7 @@ func (v *View) UsedReplication() map[string]int32 {
 // Seeds chooses two or three of the given nodes in each datacenter, on different racks, and keeps
 // those that are seeds already.
 func (v *View) Seeds(names, present []string) []string {
-	var candidates []ring.SeedCandidate
+	candidates := make([]ring.SeedCandidate, 0, len(names))
 	for _, name := range names {
 		n := v.Nodes[name]
 		if n == nil || n.Record == nil {

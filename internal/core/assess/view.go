@@ -38,6 +38,7 @@ type View struct {
 
 // kept is worked out when it is first asked for, and does not depend on the ledger.
 type kept struct {
+	names    []string
 	sorted   []*facts.Node
 	byName   map[string]*render.Wanted
 	seen     *seenMembers
@@ -80,10 +81,22 @@ func (v *View) Rejecting() *View {
 	return &out
 }
 
+// Names of all nodes of which anything is known, sorted. Nobody may change the list.
+func (v *View) Names() []string {
+	if v.names == nil {
+		v.names = v.Snapshot.Names()
+	}
+	return v.names
+}
+
 // Records are the nodes that have a record, sorted by name. Nobody may change the list.
 func (v *View) Records() []*facts.Node {
 	if v.sorted == nil {
-		v.sorted = v.Snapshot.Records()
+		for _, name := range v.Names() {
+			if n := v.Nodes[name]; n.Record != nil {
+				v.sorted = append(v.sorted, n)
+			}
+		}
 	}
 	return v.sorted
 }

@@ -129,13 +129,12 @@ func (s *Snapshot) Named(text string) string {
 
 // Records are the nodes that have a record, sorted by name.
 func (s *Snapshot) Records() []*Node {
-	out := make([]*Node, 0, len(s.Nodes))
-	for _, n := range s.Nodes {
-		if n.Record != nil {
+	var out []*Node
+	for _, name := range s.Names() {
+		if n := s.Nodes[name]; n.Record != nil {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
