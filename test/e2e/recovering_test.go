@@ -156,10 +156,10 @@ func TestEvicted(t *testing.T) {
 	pod, other := podOf(t, ring, names[2]), podOf(t, ring, names[0])
 	ring.Invariants.ExpectDeletion(pod)
 	while(t, ring, gapsAreShort, "a pod is evicted, and another made", func() error {
-		if err := evict(t.Context(), pod); err != nil {
+		if err := ring.TryEvict(t.Context(), pod); err != nil {
 			return err
 		}
-		if err := evict(t.Context(), other); !apierrors.IsTooManyRequests(err) {
+		if err := ring.TryEvict(t.Context(), other); !apierrors.IsTooManyRequests(err) {
 			ring.Invariants.ExpectDeletion(other)
 			return fmt.Errorf("a second pod could be evicted meanwhile: %w", err)
 		}
@@ -229,12 +229,6 @@ func blockedBy(ring *scene.Ring, reason v1alpha1.Reason, node string) follow.Con
 		}
 		return nil
 	}
-}
-
-func evict(ctx context.Context, pod *corev1.Pod) error {
-	eviction := &policyv1.Eviction{}
-	eviction.Name, eviction.Namespace = pod.Name, pod.Namespace
-	return kubernetes.Client.SubResource("eviction").Create(ctx, pod, eviction)
 }
 
 // reportsFromAnother holds when a node has reported from another pod than one.

@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -24,21 +27,8 @@ func rollOut(t *testing.T, ring *scene.Ring, what string, change func(*v1alpha1.
 		if err := ring.Edit(t.Context(), change); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), 8*time.Minute, "every node is as the spec describes it",
-			func(now follow.Sight) error { return upToDate(now, ring) })
+		return ring.RolledOut(t.Context(), rollingOut)
 	})
-}
-
-func upToDate(now follow.Sight, ring *scene.Ring) error {
-	c, found := now.Cluster(ring.Name)
-	if !found || c.Status.ObservedGeneration != c.Generation || c.Status.Step != nil {
-		return fmt.Errorf("the roll-out is not over: %+v", c.Status.Step)
-	}
-	condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionUpToDate)
-	if condition == nil || condition.Status != "True" {
-		return fmt.Errorf("the cluster is not up to date: %+v", condition)
-	}
-	return nil
 }
 
 // setYAML sets a setting of cassandra.yaml beside those that there are.
@@ -173,8 +163,7 @@ func TestRollOutReverted(t *testing.T) {
 		}); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), 5*time.Minute, "every node is as the spec describes it",
-			func(now follow.Sight) error { return upToDate(now, ring) })
+		return ring.RolledOut(t.Context(), 5*time.Minute)
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	for name, p := range jvms(t, ring) {
@@ -184,24 +173,69 @@ func TestRollOutReverted(t *testing.T) {
 	}
 }
 
-// TestRollOutNewPods: a change of the pod makes new ones, one after the other, with the same disks.
+// TestRollOutNewPods: a change of the pod makes new ones, one after the other, with the same disks:
+// another grace period, a side container and more memory, and both taken back.
 func TestRollOutNewPods(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
-	before := identities(t, ring)
+	was := ring.Spec.Node.Resources.DeepCopy()
+	memory := was.Limits[corev1.ResourceMemory]
+	image := containerOf(podOf(t, ring, ring.NodeNames(t.Context())[0]), layout.CassandraContainer).Image
 	for _, name := range ring.NodeNames(t.Context()) {
 		ring.Invariants.ExpectOtherPods(name)
 	}
-	rollOut(t, ring, "another grace period of the pods", func(s *v1alpha1.CassandraClusterSpec) {
-		grace := int64(200)
-		s.Node.TerminationGracePeriodSeconds = &grace
-	})
-	now := identities(t, ring)
-	wantSameMembers(t, before, now)
-	for name := range before {
-		if now[name].podUID == before[name].podUID {
-			t.Errorf("node %s has the same pod", name)
+	const side = "side"
+	more := memory.DeepCopy()
+	more.Add(resource.MustParse("64Mi"))
+	for _, c := range []struct {
+		what   string
+		change func(*v1alpha1.NodeTemplate)
+		is     func(*corev1.Pod) bool
+	}{
+		{"another grace period of the pods",
+			func(n *v1alpha1.NodeTemplate) { n.TerminationGracePeriodSeconds = ptr(int64(200)) },
+			func(p *corev1.Pod) bool { return *p.Spec.TerminationGracePeriodSeconds == 200 }},
+		{"a side container and more memory",
+			func(n *v1alpha1.NodeTemplate) {
+				n.Overlay = &runtime.RawExtension{Raw: fmt.Appendf(nil, sideContainer, side, image)}
+				n.Resources.Limits[corev1.ResourceMemory] = more
+			},
+			func(p *corev1.Pod) bool {
+				return containerOf(p, side).Image == image &&
+					containerOf(p, layout.CassandraContainer).Resources.Limits[corev1.ResourceMemory].Equal(more)
+			}},
+		{"both taken back",
+			func(n *v1alpha1.NodeTemplate) { n.Overlay, n.Resources = nil, was },
+			func(p *corev1.Pod) bool {
+				return containerOf(p, side).Image == "" &&
+					containerOf(p, layout.CassandraContainer).Resources.Limits[corev1.ResourceMemory].Equal(memory)
+			}},
+	} {
+		before := identities(t, ring)
+		rollOut(t, ring, c.what, func(s *v1alpha1.CassandraClusterSpec) { c.change(s.Node) })
+		now := identities(t, ring)
+		wantSameMembers(t, before, now)
+		for name := range before {
+			if now[name].podUID == before[name].podUID || !c.is(podOf(t, ring, name)) {
+				t.Errorf("%s: node %s has the same pod, or one without it", c.what, name)
+			}
+		}
+		wantRingSeen(t, ring)
+	}
+}
+
+// sideContainer ends when it is told to: the first process of a container ignores that by default.
+const sideContainer = `{"spec": {"containers": [{"name": %q, "image": %q,
+	"command": ["sh", "-c", "trap exit TERM; while sleep 1; do :; done"],
+	"resources": {"requests": {"memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+	"securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}]}}`
+
+// containerOf is a container of a pod; without image if it has none of the name.
+func containerOf(pod *corev1.Pod, name string) corev1.Container {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == name {
+			return c
 		}
 	}
-	wantRingSeen(t, ring)
+	return corev1.Container{}
 }

@@ -3,13 +3,17 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
@@ -47,6 +51,75 @@ func TestPatchRelease(t *testing.T) {
 	from := sampleOf(t, "demo.yaml").Spec.Version
 	rollOutVersion(t, ring, laterPatch)
 	rollOutVersion(t, ring, from)
+}
+
+// TestDiskLostBetweenReleases: while one node of a ring has a later release, the disk of another is
+// lost. The node beside it in its rack, which shares no range with it, gets the release all the
+// same; those of other racks wait, by name, since without them a quorum would be lost.
+func TestDiskLostBetweenReleases(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-disk-between",
+		func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[2].Nodes = ptr(int32(2)) })
+	onlyHere(t, ring.Scene)
+	names := ring.NodeNames(t.Context())
+	waits, lost, beside := names[1], names[2], names[3]
+	for _, name := range names {
+		ring.Invariants.ExpectOtherPods(name)
+	}
+	wantAPerson(t, ring, lost, v1alpha1.PhaseDataLost, "replaced", "a disk is lost while two releases are in the ring",
+		func() error {
+			if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+				s.Version, s.Disruption.HoldAfter = laterPatch, v1alpha1.HoldAfterFirstNode
+			}); err != nil {
+				return err
+			}
+			if err := ring.Until(t.Context(), 6*time.Minute, "the roll-out is held",
+				blockedBy(ring, v1alpha1.BlockedRollOutHeld, "")); err != nil {
+				return err
+			}
+			if err := loseDisk(t, ring, podOf(t, ring, lost)); err != nil {
+				return err
+			}
+			if err := untilNode(t, ring, lost, "its disk is lost",
+				func(n *v1alpha1.CassandraNode) bool { return n.Status.Phase == v1alpha1.PhaseDataLost }); err != nil {
+				return err
+			}
+			c, _ := ring.Now(t.Context()).Cluster(ring.Name)
+			if err := ring.Edit(t.Context(),
+				func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.Resume = c.Status.Step.Hold }); err != nil {
+				return err
+			}
+			if err := untilNode(t, ring, beside, "it has the release", func(n *v1alpha1.CassandraNode) bool {
+				return n.Status.Version == laterPatch && n.Status.Ready
+			}); err != nil {
+				return err
+			}
+			return ring.Until(t.Context(), 4*time.Minute, "the other rack waits",
+				blockedBy(ring, v1alpha1.BlockedConsistencyWouldBeLost, waits))
+		})
+	for _, n := range ring.Nodes(t.Context()) {
+		if is := n.Status.Version == laterPatch; is != (n.Name == names[0] || n.Name == beside) {
+			t.Errorf("node %s has Cassandra %s", n.Name, n.Status.Version)
+		}
+	}
+}
+
+// loseDisk deletes a pod, and empties its volume before the next one has it.
+func loseDisk(t *testing.T, ring *scene.Ring, pod *corev1.Pod) error {
+	t.Helper()
+	if err := ring.Cordon(t.Context(), pod.Spec.NodeName, true); err != nil {
+		return err
+	}
+	ring.Invariants.ExpectDeletion(pod)
+	err := kubernetes.Client.Delete(t.Context(), pod, client.Preconditions{UID: &pod.UID})
+	if err == nil {
+		err = ring.Until(t.Context(), 4*time.Minute, "another pod waits for the host",
+			func(now follow.Sight) error { _, err := another(now, pod); return err })
+	}
+	if err == nil {
+		err = ring.EmptyVolume(t.Context(), pod.Spec.NodeName, v1alpha1.ClaimName(v1alpha1.VolumeData, pod.Name))
+	}
+	return errors.Join(err, ring.Cordon(context.WithoutCancel(t.Context()), pod.Spec.NodeName, false))
 }
 
 // files on the data volume of a node whose paths are like a pattern.
@@ -105,8 +178,7 @@ func TestNextLine(t *testing.T) {
 		if err := ring.Edit(t.Context(), version(laterPatch)); err != nil {
 			return err
 		}
-		return ring.Until(t.Context(), time.Minute, "nothing is left to do",
-			func(now follow.Sight) error { return upToDate(now, ring) })
+		return ring.RolledOut(t.Context(), time.Minute)
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	for name, p := range jvms(t, ring) {

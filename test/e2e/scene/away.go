@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +88,44 @@ func (s *Scene) RestartKubelet(ctx context.Context, host string) error {
 		return fmt.Errorf("end the kubelet of host %s: %w", host, err)
 	}
 	return s.hostReady(ctx, host)
+}
+
+// silence drops what a JVM sends to other members and what they send to it.
+const silence = `table inet unheard {
+	chain from_others {
+		type filter hook input priority 0; policy accept;
+		tcp dport %[1]d drop
+		tcp sport %[1]d drop
+	}
+	chain to_others {
+		type filter hook output priority 0; policy accept;
+		tcp dport %[1]d drop
+		tcp sport %[1]d drop
+	}
+}
+`
+
+// Unheard keeps the JVM of a node from hearing other members and from being heard, until the
+// function that it returns is called. Its agent, and clients, reach it all the same.
+func (r *Ring) Unheard(ctx context.Context, node string) (hear func(context.Context) error, err error) {
+	pod, found := r.Now(ctx).Pod(node)
+	if !found {
+		return nil, fmt.Errorf("silence node %s: it has no pod", node)
+	}
+	pid, err := r.ProcessOf(pod.UID, initProcess)
+	if err != nil {
+		return nil, fmt.Errorf("silence node %s: %w", node, err)
+	}
+	rule := func(ctx context.Context, script string) error {
+		command := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(pid), "--net", "nft", "-f", "-")
+		command.Stdin = strings.NewReader(script)
+		if out, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("silence node %s: %w: %s", node, err, out)
+		}
+		return nil
+	}
+	return func(ctx context.Context) error { return rule(ctx, "delete table inet unheard\n") },
+		rule(ctx, fmt.Sprintf(silence, layout.StoragePort))
 }
 
 // AwaitProbe asks the readiness probe of a pod, past Kubernetes, until it answers as wanted. The

@@ -2,8 +2,12 @@ package scene
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -114,6 +118,50 @@ func content(o client.Object) client.Object {
 		budget.Status = policyv1.PodDisruptionBudgetStatus{}
 	}
 	return o
+}
+
+// TryEvict evicts a pod if its budget allows it.
+func (s *Scene) TryEvict(ctx context.Context, pod *corev1.Pod) error {
+	eviction := &policyv1.Eviction{}
+	eviction.Name, eviction.Namespace = pod.Name, pod.Namespace
+	return s.Kubernetes.Client.SubResource("eviction").Create(ctx, pod, eviction)
+}
+
+// Evict evicts a pod as soon as its budget allows it.
+func (s *Scene) Evict(ctx context.Context, pod *corev1.Pod) error {
+	return s.poll(ctx, reaction, "pod "+pod.Name+" can be evicted",
+		func(ctx context.Context) error { return s.TryEvict(ctx, pod) })
+}
+
+// EmptyVolume loses what is on the volume of a claim, on a host of the local cluster. No pod may
+// have it.
+func (s *Scene) EmptyVolume(ctx context.Context, host, claim string) error {
+	init, err := s.hostInit(host)
+	if err != nil {
+		return err
+	}
+	c, v := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: claim}, c); err != nil {
+		return fmt.Errorf("empty claim %s: %w", claim, err)
+	}
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, v); err != nil {
+		return fmt.Errorf("empty claim %s: %w", claim, err)
+	}
+	if v.Spec.Local == nil {
+		return fmt.Errorf("empty claim %s: volume %s is not local", claim, v.Name)
+	}
+	folder := filepath.Join("/proc", strconv.Itoa(init), "root", v.Spec.Local.Path)
+	files, err := os.ReadDir(folder)
+	if err == nil && len(files) == 0 {
+		err = errors.New("it is empty already")
+	}
+	for _, f := range files {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, f.Name())))
+	}
+	if err != nil {
+		return fmt.Errorf("empty volume %s: %w", v.Name, err)
+	}
+	return nil
 }
 
 // OutOfService says that a host is gone for good, as a user does who has looked, or takes that

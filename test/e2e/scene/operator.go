@@ -12,8 +12,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/install"
 	"helenus.io/helenus/internal/inspectapi"
 )
@@ -185,6 +188,27 @@ func (s *Scene) FreezeLeader(ctx context.Context) (thaw func(context.Context) er
 		}
 		return err
 	}, nil
+}
+
+// AskToRestart asks a node to restart, as an operator does that does not know of others: by its
+// account.
+func (r *Ring) AskToRestart(ctx context.Context, node, id string) error {
+	config := rest.CopyConfig(r.Kubernetes.Config)
+	config.Impersonate.UserName = serviceAccounts + operator.Namespace + ":helenus"
+	as, err := client.New(config, client.Options{Scheme: r.Kubernetes.Client.Scheme()})
+	if err != nil {
+		return fmt.Errorf("write as the operator: %w", err)
+	}
+	record := &v1alpha1.CassandraNode{}
+	if err := as.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: node}, record); err != nil {
+		return fmt.Errorf("ask node %s to restart: %w", node, err)
+	}
+	before, until := record.DeepCopy(), metav1.NewTime(time.Now().Add(comeback))
+	record.Spec.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: id, NotAfter: &until}}
+	if err := as.Patch(ctx, record, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("ask node %s to restart: %w", node, err)
+	}
+	return nil
 }
 
 // operatorEnds waits until the operator of a pod has ended by itself since the pod was seen, with

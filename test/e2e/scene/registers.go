@@ -32,6 +32,9 @@ const (
 // Linearizable has a cluster carry out lightweight transactions so that they stay linearizable
 // while ranges move. All releases that Helenus runs know the setting.
 func Linearizable(s *v1alpha1.CassandraClusterSpec) {
+	if s.Node == nil {
+		s.Node = &v1alpha1.NodeTemplate{}
+	}
 	if s.Node.CassandraYaml == nil {
 		s.Node.CassandraYaml = v1alpha1.Settings{}
 	}

@@ -79,6 +79,21 @@ func (r *Ring) serving(now follow.Sight) error {
 	return follow.Serving(r.Name)(now)
 }
 
+// RolledOut waits until every node is as the spec describes it.
+func (r *Ring) RolledOut(ctx context.Context, bound time.Duration) error {
+	return r.Until(ctx, bound, "every node is as the spec describes it", func(now follow.Sight) error {
+		c, found := now.Cluster(r.Name)
+		if !found || c.Status.ObservedGeneration != c.Generation || c.Status.Step != nil {
+			return fmt.Errorf("the roll-out is not over: %+v", c.Status.Step)
+		}
+		condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionUpToDate)
+		if condition == nil || condition.Status != "True" {
+			return fmt.Errorf("the cluster is not up to date: %+v", condition)
+		}
+		return nil
+	})
+}
+
 // Stalled waits until the cluster is stalled for a reason, and returns the message.
 func (r *Ring) Stalled(ctx context.Context, reason string) (string, error) {
 	message := ""
