@@ -142,7 +142,7 @@ MUTANT_WORKERS := 2
 mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=1 leaves a core free)
 	cd tools/mutants && nice -n 15 go run . --root $(CURDIR) --gremlins $(TOOLS)/gremlins --logs $(BIN)/mutants --workers $(MUTANT_WORKERS) $(PACKAGES)
 
-bench: local-tools ## Measure formation against joining one by one, memory, and idle writes (takes an hour; leave the host alone meanwhile)
+bench: local-tools ## Measure formation against joining one by one, memory, idle writes, and roll-outs (takes an hour; leave the host alone meanwhile)
 	cd test/e2e && go run ./bench
 
 scale: ## Measure the operator beside a hundred idle clusters, without Cassandra (takes a quarter of an hour; leave the host alone meanwhile)

@@ -29,6 +29,7 @@ type figures struct {
 	formed, bootstrapped, sameFlags map[int]time.Duration
 	memory                          []memory
 	idle                            *idle
+	rollOuts                        []rollOut
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.
@@ -100,6 +101,7 @@ func (f *figures) markdown() string {
 	f.rings(&b)
 	f.memories(&b)
 	f.writes(&b)
+	f.restarts(&b)
 	return b.String()
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/test/e2e/scene"
 )
 
 func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
@@ -15,6 +17,12 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		sameFlags:    map[int]time.Duration{3: 60 * time.Second},
 		memory:       []memory{{"operator", []uint64{40 << 20, 30 << 20}}},
 		idle:         &idle{window: 10 * time.Minute, nodes: 3, writes: 2, detail: "    2  patch x\n"},
+		rollOuts: []rollOut{{nodes: 9, service: scene.Service{Requests: 3000, Served: 3000}},
+			{most: "1", nodes: 9, took: 180 * time.Second, own: 162 * time.Second,
+				service: scene.Service{Requests: 9000, Served: 8999, Gap: 1500 * time.Millisecond}},
+			{most: "100%", nodes: 9, took: 90 * time.Second, own: 81 * time.Second,
+				service: scene.Service{Requests: 4500, Served: 4500,
+					Registers: scene.Registers{Operations: 12, Linearizable: true}}}},
 	}
 	got := f.markdown()
 	for _, want := range []string{
@@ -24,6 +32,9 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		"| 3 nodes | 30.0 s | 1.5 × |  |  | 60.0 s | 2.0 × |\n",
 		"| 9 nodes | 60.0 s | 3.0 × | 450.0 s | 7.5 × |  |  |\n",
 		"| operator | 2 | 30.0 MiB | 40.0 MiB |\n",
+		"| none: the ring at rest |  |  |  | 3000 | 0 | 0.0 s |",
+		"| maxUnavailable 1 | 180.0 s |  | 2.0 s | 9000 | 1 | 1.5 s |",
+		"| maxUnavailable 100% | 90.0 s | 2.0 × | 1.0 s | 4500 | 0 | 0.0 s | 12 CAS operations, linearizable |\n",
 		"of 3 nodes in 10m0s in which nothing happened, without leases: **2**\n\n```\n    2  patch x\n```\n",
 	} {
 		if !strings.Contains(got, want) {
@@ -49,6 +60,24 @@ func TestTheTimeInTheMiddleCounts(t *testing.T) {
 	for want, times := range map[time.Duration][]time.Duration{1: {1}, 2: {9, 1, 2}, 5: {5, 1}} {
 		if got := middle(times); got != want {
 			t.Errorf("the middle of %v is %v, want %v", times, got, want)
+		}
+	}
+}
+
+func TestTimeThatIsCovered(t *testing.T) {
+	at := func(from, to int) span { return span{time.Unix(int64(from), 0), time.Unix(int64(to), 0)} }
+	for name, c := range map[string]struct {
+		spans []span
+		want  time.Duration
+	}{
+		"nothing":                     {nil, 0},
+		"one after the other":         {[]span{at(5, 7), at(1, 2)}, 3},
+		"at the same time":            {[]span{at(1, 5), at(1, 5), at(2, 3)}, 4},
+		"each a little later":         {[]span{at(1, 5), at(3, 8), at(8, 9)}, 8},
+		"a long one about two others": {[]span{at(1, 20), at(3, 4), at(10, 11)}, 19},
+	} {
+		if got := covered(c.spans); got != c.want*time.Second {
+			t.Errorf("%s: %s, want %d s", name, got, c.want)
 		}
 	}
 }

@@ -43,9 +43,10 @@ const (
 	partSameFlags = "same-flags"
 	partMemory    = "memory"
 	partIdle      = "idle"
+	partRollOut   = "rollout"
 )
 
-var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle}
+var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut}
 
 // bench is one run.
 type bench struct {
@@ -78,8 +79,10 @@ func command() *cobra.Command {
   same-flags  the same nodes one after the other with the flags that Helenus uses
   memory      resident memory of the operator and the agents
   idle        writes to the API server while nothing happens (local cluster alone)
+  rollout     all nodes of the largest ring restarted one at a time, and in waves of a rack,
+              while a client writes and reads
 
-The whole takes three quarters of an hour on two cores. Nothing else should run on the host:
+The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,
 		Example:      "  go run ./bench > figures.md\n  go run ./bench --parts formation --sizes 3",
 		Args:         cobra.NoArgs,

@@ -75,7 +75,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partMemory) || b.has(partIdle) {
-		return b.atRest(ctx, sample, f)
+		if err := b.atRest(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partRollOut) {
+		return b.rollOuts(ctx, sample, f)
 	}
 	return nil
 }
