@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -42,6 +45,70 @@ func TestCrossedAddresses(t *testing.T) {
 	for _, name := range names[:2] {
 		wantEvent(t, ring, "AddressTaken", name)
 	}
+}
+
+// TestRollOutWithCrossedAddresses: three nodes of a rack get new pods in one wave, and the first new
+// pod gets the address that another of them had. It waits alone for its address, gives way for
+// another pod because that one is taken, and all three are the members that they were.
+func TestRollOutWithCrossedAddresses(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-crossed-wave", func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[1].Nodes = ptr(int32(3))
+		s.Disruption.MaxUnavailable = ptr(intstr.FromString("100%"))
+	})
+	onlyHere(t, ring.Scene)
+	before, names := identities(t, ring), ring.NodeNames(t.Context())
+	var old []*corev1.Pod
+	for _, name := range names {
+		ring.Invariants.ExpectOtherPods(name)
+		if strings.Contains(name, "-r2-") {
+			old = append(old, podOf(t, ring, name))
+		}
+	}
+	host := old[0].Spec.NodeName
+	var first *corev1.Pod
+	while(t, ring, servedThroughout, "three pods of a rack are made again, one at the address of another", func() error {
+		if err := ring.Cordon(t.Context(), host, true); err != nil {
+			return err
+		}
+		err := ring.Edit(t.Context(),
+			func(s *v1alpha1.CassandraClusterSpec) { s.Node.TerminationGracePeriodSeconds = ptr(int64(200)) })
+		if err == nil {
+			err = ring.Until(t.Context(), 6*time.Minute, "three pods are gone, and one waits for the host",
+				func(now follow.Sight) (err error) { first, err = aloneInPlaceOf(now, old); return err })
+		}
+		if err == nil {
+			i := slices.IndexFunc(old, func(p *corev1.Pod) bool { return p.Name != first.Name })
+			err = startAt(t.Context(), ring, host, first, old[i].Status.PodIP)
+		}
+		if err := errors.Join(err, ring.Cordon(context.WithoutCancel(t.Context()), host, false)); err != nil {
+			return err
+		}
+		return ring.RolledOut(t.Context(), rollingOut)
+	})
+	wantSameMembers(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+	wantEvent(t, ring, "AddressTaken", first.Name)
+}
+
+// aloneInPlaceOf is the one pod that there is in place of several that are gone.
+func aloneInPlaceOf(now follow.Sight, old []*corev1.Pod) (*corev1.Pod, error) {
+	var next *corev1.Pod
+	for _, o := range old {
+		switch pod, found := now.Pod(o.Name); {
+		case found && pod.UID == o.UID:
+			return nil, fmt.Errorf("pod %s is still there", o.Name)
+		case found && next != nil:
+			return nil, follow.Never(fmt.Errorf("pods %s and %s are made although neither has an address", next.Name,
+				pod.Name))
+		case found:
+			next = pod
+		}
+	}
+	if next == nil {
+		return nil, errors.New("no other pod is there")
+	}
+	return next, nil
 }
 
 // cross deletes two pods of one host, and gives each of the new ones the address that the other one

@@ -88,7 +88,7 @@ func (r *registers) loop(ctx context.Context, client int) {
 		case <-tick.C:
 		}
 		in := r.next(known, chance.IntN(registerReads) == 0)
-		out, _ := r.operate(client, in) //nolint:errcheck // an operation without answer is noted as such
+		out, _ := r.operate(client, in) // one without answer is noted as such
 		switch {
 		case out.unknown:
 		case out.applied:
