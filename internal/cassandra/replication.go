@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"helenus.io/helenus/internal/core/ring"
 )
 
 // Replication strategies by their short names.
 const (
-	NetworkTopologyStrategy = "NetworkTopologyStrategy"
-	SimpleStrategy          = "SimpleStrategy"
-	LocalStrategy           = "LocalStrategy"
-	EverywhereStrategy      = "EverywhereStrategy"
+	NetworkTopologyStrategy = string(ring.NetworkTopologyStrategy)
+	SimpleStrategy          = string(ring.SimpleStrategy)
+	LocalStrategy           = string(ring.LocalStrategy)
+	EverywhereStrategy      = string(ring.EverywhereStrategy)
 )
 
 // strategyPackage is the package that Cassandra leaves out when it prints its own strategies to an
@@ -95,24 +97,11 @@ func (r Replication) String() string {
 // ParseReplication reads the text of StorageService.getKeyspaceReplicationInfo:
 // "NetworkTopologyStrategy {dc2=2, dc1=3}".
 func ParseReplication(text string) (Replication, error) {
-	strategy, rest, found := strings.Cut(text, " {")
-	if !found || strategy == "" || !strings.HasSuffix(rest, "}") {
-		return Replication{}, fmt.Errorf("parse replication %q: not of the form Strategy {name=value, …}", text)
+	class, options, err := ring.SplitReplication(text)
+	if err != nil {
+		return Replication{}, err
 	}
-	r := Replication{Strategy: strings.TrimPrefix(strategy, strategyPackage), Options: map[string]string{}}
-	rest = strings.TrimSuffix(rest, "}")
-	if rest == "" {
-		return r, nil
-	}
-	for _, pair := range strings.Split(rest, ", ") {
-		name, value, found := strings.Cut(pair, "=")
-		if _, twice := r.Options[name]; !found || twice || name == "" || value == "" {
-			return Replication{}, fmt.Errorf("parse replication %q: option %q is empty, has no value or comes twice",
-				text, pair)
-		}
-		r.Options[name] = value
-	}
-	return r, nil
+	return Replication{Strategy: strings.TrimPrefix(class, strategyPackage), Options: options}, nil
 }
 
 // ReplicationFromSchema reads the map of system_schema.keyspaces: "class" is the full class, the

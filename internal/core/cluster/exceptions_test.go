@@ -100,7 +100,7 @@ func TestExceptionsWithoutEffect(t *testing.T) {
 		"long": {"Refused", "at most 7 days ahead"}, "past": {"Over", "its time is over"},
 		"nobody": {"Waiting", "there is no node orders-dc9-r1-0"},
 	})
-	if made := w.pass(); !made.Idle() {
+	if made := w.pass(); len(made.Writes) > 0 {
 		t.Errorf("want nothing:\n%s", made)
 	}
 	w.except(debugException(w, "one", first, time.Hour), debugException(w, "two", first, 2*time.Hour))

@@ -58,7 +58,7 @@ func TestPodsThatFailInARowAreMadeSlowerAndSlower(t *testing.T) {
 	w.ready(second, corev1.ConditionTrue)
 	made := w.pass()
 	wantWrites(t, made, second, "Apply CassandraNode")
-	if made := w.pass(); !made.Idle() {
+	if made := w.pass(); len(made.Writes) > 0 {
 		t.Errorf("nothing has failed since:\n%s", made)
 	}
 	if took := w.failAndReplace(t, second); took > 13*time.Second {
@@ -82,7 +82,8 @@ func TestAPodThatHasFailedIsSpokenOf(t *testing.T) {
 	}
 	// It says the same until then, and writes nothing.
 	again := w.pass()
-	if !again.Idle() || again.Notices[0].Message != made.Notices[0].Message || again.Wake != firstPause-time.Second {
+	if len(again.Writes) > 0 || again.Notices[0].Message != made.Notices[0].Message ||
+		again.Wake != firstPause-time.Second {
 		t.Errorf("blocked %+v, wakes in %s:\n%s", again.Notices, again.Wake, again)
 	}
 }

@@ -213,7 +213,7 @@ func TestNodesServeWhileLedgerAndRecordsComeBack(t *testing.T) {
 						t.Fatalf("node %s is closed to clients:\n%s", n.Name, made)
 					}
 				}
-				if l := w.snapshot.Ledger; l != nil && l.Step == nil && made.Idle() {
+				if l := w.snapshot.Ledger; l != nil && l.Step == nil && len(made.Writes) == 0 {
 					break
 				}
 			}

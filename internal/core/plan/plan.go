@@ -70,9 +70,6 @@ type Stall struct {
 	Message string `json:"message"`
 }
 
-// Idle says that the plan writes nothing.
-func (p Plan) Idle() bool { return len(p.Writes) == 0 }
-
 // String prints the plan for people: a line for each step, and one for each write.
 func (p Plan) String() string {
 	var b strings.Builder

@@ -92,36 +92,40 @@ func Everywhere() Replication { return Replication{strategy: EverywhereStrategy}
 // the simple class name and Java's text of the option map). A name that itself holds ", " cannot be
 // told from two options and is refused as faulty.
 func ParseReplication(text string) (Replication, error) {
-	replication, err := parseReplication(text)
+	class, options, err := SplitReplication(text)
+	if err != nil {
+		return Replication{}, err
+	}
+	replication, err := fromOptions(class, options)
 	if err != nil {
 		return Replication{}, fmt.Errorf("parse replication %q: %w", text, err)
 	}
 	return replication, nil
 }
 
-func parseReplication(text string) (Replication, error) {
+// SplitReplication reads the same text for any strategy: its class and its options.
+func SplitReplication(text string) (class string, options map[string]string, err error) {
 	class, rest, ok := strings.Cut(text, " {")
 	inner, closed := strings.CutSuffix(rest, "}")
-	if !ok || !closed {
-		return Replication{}, errors.New(
-			`want a class name and options in braces, such as "NetworkTopologyStrategy {dc1=3}"`,
-		)
+	if !ok || !closed || class == "" {
+		return "", nil, fmt.Errorf("parse replication %q: want a class name and options in braces, such as "+
+			`"NetworkTopologyStrategy {dc1=3}"`, text)
 	}
-	options := map[string]string{}
-	if inner != "" {
-		for option := range strings.SplitSeq(inner, ", ") {
-			at := strings.LastIndexByte(option, '=')
-			if at < 0 {
-				return Replication{}, fmt.Errorf("option %q: want name=value", option)
-			}
-			name := option[:at]
-			if _, twice := options[name]; twice {
-				return Replication{}, fmt.Errorf("option %q is there twice", name)
-			}
-			options[name] = option[at+1:]
+	options = map[string]string{}
+	if inner == "" {
+		return class, options, nil
+	}
+	for option := range strings.SplitSeq(inner, ", ") {
+		at := strings.LastIndexByte(option, '=')
+		if at <= 0 || at == len(option)-1 {
+			return "", nil, fmt.Errorf("parse replication %q: option %q: want name=value", text, option)
 		}
+		if _, twice := options[option[:at]]; twice {
+			return "", nil, fmt.Errorf("parse replication %q: option %q is there twice", text, option[:at])
+		}
+		options[option[:at]] = option[at+1:]
 	}
-	return fromOptions(class, options)
+	return class, options, nil
 }
 
 func fromOptions(class string, options map[string]string) (Replication, error) {

@@ -62,14 +62,14 @@ func TestReplicationFaults(t *testing.T) {
 		{"NetworkTopologyStrategy {dc1}", `option "dc1": want name=value`},
 		{"NetworkTopologyStrategy {dc1=1, dc1=2}", `option "dc1" is there twice`},
 		{"NetworkTopologyStrategy {dc1=x}", `replication factor of dc1: "x": want an integer of 0 or more`},
-		{"NetworkTopologyStrategy {dc1=}", `replication factor of dc1: "": want an integer of 0 or more`},
+		{"NetworkTopologyStrategy {dc1=}", `option "dc1=": want name=value`},
 		{"NetworkTopologyStrategy {dc1=-1}", `replication factor of dc1: "-1": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {dc1=3/}", `replication factor of dc1: "3/": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {dc1=3/-1}", `"3/-1": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {dc1=2147483648}", `"2147483648": want an integer of 0 or more`},
 		{"NetworkTopologyStrategy {Replication_Factor=3}",
 			"replication_factor is no option of a NetworkTopologyStrategy that is in use"},
-		{"NetworkTopologyStrategy {=3}", "replication factor for a datacenter without a name"},
+		{"NetworkTopologyStrategy {=3}", `option "=3": want name=value`},
 		{"SimpleStrategy {}", "SimpleStrategy has no option replication_factor"},
 		{"SimpleStrategy {replication_factor=a}", `option replication_factor: "a": want an integer of 0 or more`},
 		{
@@ -92,6 +92,10 @@ func TestReplicationFaults(t *testing.T) {
 	if _, err := NetworkTopology(map[string]int{"dc1": -1}); err == nil ||
 		err.Error() != "replication factor -1 of datacenter dc1: want 0 or more" {
 		t.Errorf("factor -1: %v", err)
+	}
+	if _, err := NetworkTopology(map[string]int{"": 3}); err == nil ||
+		err.Error() != "replication factor for a datacenter without a name" {
+		t.Errorf("no name: %v", err)
 	}
 	if _, err := Simple(-1); err == nil || err.Error() != "replication factor -1: want 0 or more" {
 		t.Errorf("factor -1: %v", err)
