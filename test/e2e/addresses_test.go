@@ -47,8 +47,8 @@ func TestCrossedAddresses(t *testing.T) {
 	}
 }
 
-// TestRollOutWithCrossedAddresses: three nodes of a rack get new pods in one wave, and the first new
-// pod gets the address that another of them had. It waits alone for its address, gives way for
+// TestRollOutWithCrossedAddresses: three nodes of a rack get new pods in one wave, and the first
+// new pod gets the address that another of them had. It waits alone for its address, gives way for
 // another pod because that one is taken, and all three are the members that they were.
 func TestRollOutWithCrossedAddresses(t *testing.T) {
 	onlyInFull(t)
@@ -67,7 +67,7 @@ func TestRollOutWithCrossedAddresses(t *testing.T) {
 	}
 	host := old[0].Spec.NodeName
 	var first *corev1.Pod
-	while(t, ring, servedThroughout, "three pods of a rack are made again, one at the address of another", func() error {
+	while(t, ring, servedThroughout, "three pods of a rack are made again, at crossed addresses", func() error {
 		if err := ring.Cordon(t.Context(), host, true); err != nil {
 			return err
 		}

@@ -48,7 +48,8 @@ func untilSoak(t *testing.T, ring *scene.Ring, first string, change func(*v1alph
 	})
 }
 
-// notYet notes the records of nodes as they are now. What it returns says whose turn has come since.
+// notYet notes the records of nodes as they are now. What it returns says whose turn has come
+// since.
 func notYet(t *testing.T, ring *scene.Ring, names ...string) func(now follow.Sight) error {
 	t.Helper()
 	were := map[string]v1alpha1.CassandraNodeSpec{}
@@ -174,7 +175,7 @@ func TestRollOutAndDeaths(t *testing.T) {
 		}
 		return ring.Until(t.Context(), time.Minute, "it is noted", unless(turn, readiness(ring, node, false)))
 	}
-	while(t, ring, gapsAreShort, "a node dies whose turn has not come, and the first one after two minutes", func() error {
+	while(t, ring, gapsAreShort, "another node dies, and the first one after two minutes", func() error {
 		if err := ring.Edit(t.Context(), soakFor(soak)); err != nil {
 			return err
 		}
@@ -253,7 +254,8 @@ func TestRollOutAndDrain(t *testing.T) {
 		}
 		if err := ring.Until(t.Context(), 4*time.Minute, "the node is back as it was",
 			unless(turn, func(now follow.Sight) error {
-				return errors.Join(reportsFromAnother(now, ring, pod.Name, pod.UID), readiness(ring, pod.Name, true)(now))
+				return errors.Join(reportsFromAnother(now, ring, pod.Name, pod.UID),
+					readiness(ring, pod.Name, true)(now))
 			})); err != nil {
 			return err
 		}
@@ -341,8 +343,8 @@ func TestTwoAskedToRestart(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestRollOutUnheard: the first node of a roll-out starts and neither hears the others nor is heard.
-// It lets no client in, and the turn of no other comes, until it is.
+// TestRollOutUnheard: the first node of a roll-out starts and neither hears the others nor is
+// heard. It lets no client in, and the turn of no other comes, until it is.
 func TestRollOutUnheard(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)

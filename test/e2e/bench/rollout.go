@@ -85,7 +85,8 @@ func (b *bench) served(ctx context.Context, ring *scene.Ring, r *rollOut, do fun
 
 func (b *bench) rollOut(ctx context.Context, ring *scene.Ring, most intstr.IntOrString) (rollOut, error) {
 	r := rollOut{most: most.String(), nodes: len(ring.NodeNames(ctx))}
-	if err := ring.Edit(ctx, func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.MaxUnavailable = &most }); err != nil {
+	if err := ring.Edit(ctx,
+		func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.MaxUnavailable = &most }); err != nil {
 		return r, err
 	}
 	if err := ring.RolledOut(ctx, time.Minute); err != nil { // it is a policy: nothing restarts
@@ -169,8 +170,9 @@ func (f *figures) restarts(b *strings.Builder) {
 	if len(f.rollOuts) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n| all %d nodes restarted | took | against one at a time | for each node, beyond Cassandra's own stops "+
-		"and starts | requests | failed | longest gap | transactions |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
+	fmt.Fprintf(b, "\n| all %d nodes restarted | took | against one at a time | for each node, beyond Cassandra's own "+
+		"stops and starts | requests | failed | longest gap | transactions |\n"+
+		"|---|---:|---:|---:|---:|---:|---:|---|\n",
 		f.rollOuts[0].nodes)
 	var one time.Duration
 	for _, r := range f.rollOuts {

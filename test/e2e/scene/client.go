@@ -246,8 +246,8 @@ func (c *Client) End(ctx context.Context, level gocql.Consistency) (Service, err
 // lost says which rows were not read that were acknowledged.
 func (c *Client) lost(ctx context.Context, level gocql.Consistency) error {
 	if len(c.unread) > 0 {
-		return fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, the first is %s",
-			len(c.unread), c.unread[0])
+		return fmt.Errorf("%d rows that were acknowledged at LOCAL_QUORUM were not read at LOCAL_QUORUM, "+
+			"the first is %s", len(c.unread), c.unread[0])
 	}
 	there := map[row]bool{}
 	err := c.ring.poll(ctx, comeback, "the client's rows can be read at "+level.String(),

@@ -108,8 +108,8 @@ func TestHistoryWithMuchUnknown(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsNotJudgedInTime: what is unknown is no pass. The reads can be ordered in more ways
-// than can ever be tried.
+// TestHistoryThatIsNotJudgedInTime: what is unknown is no pass. The reads can be ordered in more
+// ways than can ever be tried.
 func TestHistoryThatIsNotJudgedInTime(t *testing.T) {
 	h := history{read(5, 6, 7)}
 	for range 200 {

@@ -146,8 +146,8 @@ func (r *registers) ask(ctx context.Context, session *gocql.Session, in input) (
 	query := session.Query("UPDATE "+Keyspace+".registers SET value = ? WHERE run = ? AND id = ? IF value = ?",
 		in.value, r.run, in.register, in.expected)
 	if in.expected == 0 {
-		query = session.Query("INSERT INTO "+Keyspace+".registers (run, id, value) VALUES (?, ?, ?) IF NOT EXISTS", r.run,
-			in.register, in.value)
+		query = session.Query("INSERT INTO "+Keyspace+".registers (run, id, value) VALUES (?, ?, ?) IF NOT EXISTS",
+			r.run, in.register, in.value)
 	}
 	row := map[string]any{}
 	out.applied, err = query.Idempotent(false).RetryPolicy(nil).SerialConsistency(gocql.LocalSerial).
