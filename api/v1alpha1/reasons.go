@@ -234,6 +234,8 @@ const (
 	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
 	// joined.
 	NoticeClaimUnused Reason = "ClaimUnused"
+	// NoticeVolumeGrows – a claim asks for more than its volume has yet.
+	NoticeVolumeGrows Reason = "VolumeGrows"
 	// NoticeClocksDiffer – the clock of a node differs from those of most others.
 	NoticeClocksDiffer Reason = "ClocksDiffer"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.

@@ -85,7 +85,7 @@ func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan plan.Plan, conf
 func rejection(w plan.Write, err error) bool {
 	switch w.Object.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
-		return w.Verb == plan.Create && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
+		return (w.Verb == plan.Create || w.Verb == plan.Change) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
 	default:
 		return false
 	}

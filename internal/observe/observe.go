@@ -64,7 +64,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)
 	o.nodes(s)
-	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.hosts} {
+	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts} {
 		if err := look(ctx, s); err != nil {
 			return nil, err
 		}

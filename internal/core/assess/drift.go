@@ -23,6 +23,8 @@ const (
 	Same Drift = "Same"
 	// Takes: it takes over what the spec says now.
 	Takes Drift = "Takes"
+	// Grows: its volumes become larger now, while it runs. What else differs is looked at after that.
+	Grows Drift = "Grows"
 	// InTurn: a roll-out brings it to what the spec says when it is the node's turn. Until then it
 	// stays as its record has it, whatever happens to it.
 	InTurn Drift = "InTurn"
@@ -50,6 +52,8 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 	switch {
 	case v.SameAs(n, w):
 		return Same, w
+	case v.VolumesGrow(n, w):
+		return Grows, w
 	case v.mayTake(n, w):
 		return Takes, w
 	case v.fixed(n, w) || !v.Of(n.Name).Started() && v.BoundClaim(n, w) != "",
@@ -67,13 +71,17 @@ func (v *View) fixed(n *facts.Node, w render.Wanted) bool {
 	pair := [2]facts.Hashes{v.HashesOf(n).Hashes, v.WantedHashes(w).Hashes}
 	out, known := v.fixedOf[pair] // the nodes of a rack mostly have the same
 	if !known {
-		have, want := &n.Record.Spec.Configuration, &w.Configuration
-		out = have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
-			have.RackName != want.RackName || have.NumTokens != want.NumTokens ||
-			!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
+		out = otherRing(n, w) || !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
 		v.fixedOf[pair] = out
 	}
 	return out
+}
+
+// otherRing says that the spec changes what a node is to the others.
+func otherRing(n *facts.Node, w render.Wanted) bool {
+	have, want := &n.Record.Spec.Configuration, &w.Configuration
+	return have.ClusterName != want.ClusterName || have.DatacenterName != want.DatacenterName ||
+		have.RackName != want.RackName || have.NumTokens != want.NumTokens
 }
 
 func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {

@@ -488,6 +488,8 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 			how = "more: Grows; fewer: Refused"
 		case "datacenters[].plannedReplicationFactor":
 			how = "higher: Grows; lower: Refused"
+		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":
+			how = "larger, where the class lets volumes grow: Live; else Refused"
 		case "exceptions":
 			how = "what their type says"
 		}

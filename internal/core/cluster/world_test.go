@@ -216,6 +216,7 @@ func (w *world) do(write plan.Write) {
 		}
 		if claim, ok := write.Object.(*corev1.PersistentVolumeClaim); ok {
 			maps.Copy(w.claims()[write.UID].Labels, claim.Labels)
+			w.claims()[write.UID].Spec.Resources = claim.Spec.Resources
 			return
 		}
 		w.put(write.Object)

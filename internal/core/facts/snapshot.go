@@ -37,6 +37,9 @@ type Snapshot struct {
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
+	// Expandable says of the storage classes of claims that are to grow whether their volumes can, by
+	// name. One that is missing is not known.
+	Expandable map[string]bool
 	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go
 	// before this one begins.
 	Predecessor []ObjectName
@@ -99,6 +102,25 @@ type Claim struct {
 func (c *Claim) Bound() bool {
 	return c != nil && c.Claim != nil && (c.Claim.Spec.VolumeName != "" || c.Claim.Status.Phase == corev1.ClaimBound ||
 		c.Claim.Status.Phase == corev1.ClaimLost)
+}
+
+// Growing says that the claim asks for more than its volume has yet.
+func (c *Claim) Growing() bool {
+	if c == nil || c.Claim == nil {
+		return false
+	}
+	has, known := c.Claim.Status.Capacity[corev1.ResourceStorage]
+	return known && has.Cmp(c.Claim.Spec.Resources.Requests[corev1.ResourceStorage]) < 0
+}
+
+// VolumeGrows is a claim of the node that asks for more than its volume has yet; empty if none does.
+func (n *Node) VolumeGrows() string {
+	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
+		if c := n.Claims[volume]; c.Growing() {
+			return c.Claim.Name
+		}
+	}
+	return ""
 }
 
 // Unbound says that the claim is there and never had a volume: nothing is on it.

@@ -37,6 +37,24 @@ func Volumes(settings v1alpha1.PodSettings) []Volume {
 	return out
 }
 
+// WithoutSizes is the storage of a node but for how large its volumes are: they grow while a pod
+// uses them.
+func WithoutSizes(s v1alpha1.Storage) v1alpha1.Storage {
+	out := *s.DeepCopy()
+	if out.Claims == nil {
+		return out
+	}
+	for _, claim := range []*v1alpha1.VolumeClaim{out.Claims.Data, out.Claims.Commitlog} {
+		if claim != nil {
+			claim.Size = nil
+		}
+	}
+	for i := range out.Claims.Additional {
+		out.Claims.Additional[i].Size = nil
+	}
+	return out
+}
+
 // dataSource as Kubernetes has it: the group of its own kinds is none.
 func dataSource(from *v1alpha1.DataSource) *corev1.TypedLocalObjectReference {
 	if from == nil {

@@ -176,6 +176,7 @@ func PodHash(settings v1alpha1.PodSettings) string {
 	settings.ImageDefaulted = false // says where the image comes from, not what it is
 	settings.ImageDigest = ""       // says what the image is already
 	settings.Metadata = nil         // changes on the pod that runs
+	settings.Storage = WithoutSizes(settings.Storage)
 	return hash(settings)
 }
 

@@ -290,6 +290,9 @@ func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 		case n.Pod != nil && n.Pod.DeletionTimestamp == nil &&
 			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != compared.HashesOf(n).PodTemplate:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("the pod of node %s is not yet a new one", w.Name)
+		case n.VolumeGrows() != "":
+			return v1alpha1.ReasonChangePending, fmt.Sprintf("claim %s of node %s waits for its volume to grow",
+				n.VolumeGrows(), w.Name)
 		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}

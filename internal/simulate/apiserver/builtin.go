@@ -8,6 +8,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +32,8 @@ func builtins() []builtin {
 		{version: core, name: podKind, resource: "pods", rules: podRules()},
 		{version: core, name: "PersistentVolumeClaim", resource: "persistentvolumeclaims", rules: claimRules()},
 		{version: core, name: "PersistentVolume", resource: "persistentvolumes", global: true, rules: volumeRules()},
+		{version: storagev1.SchemeGroupVersion, name: "StorageClass", resource: "storageclasses", global: true,
+			rules: dataOnly()},
 		{version: core, name: "Node", resource: "nodes", global: true, rules: nodeRules()},
 		{version: core, name: namespaceKind, resource: "namespaces", global: true, rules: namespaceRules()},
 		{version: core, name: "Service", resource: "services", rules: serviceRules()},

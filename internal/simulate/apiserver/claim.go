@@ -21,6 +21,8 @@ const (
 	VolumeProtection = "kubernetes.io/pv-protection"
 	// StorageClass is the default class of every world. Its volumes cannot grow.
 	StorageClass = "standard"
+	// GrowingStorageClass is the class whose volumes can grow.
+	GrowingStorageClass = "growing"
 )
 
 var (
@@ -78,7 +80,7 @@ func claimRules() rules {
 		claim, before := object.(*corev1.PersistentVolumeClaim), old.(*corev1.PersistentVolumeClaim)
 		if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(
 			before.Spec.Resources.Requests[corev1.ResourceStorage],
-		) > 0 {
+		) > 0 && (claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName != GrowingStorageClass) {
 			return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), claim.Name,
 				errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the "+
 					"pvc must support resize"))

@@ -185,7 +185,8 @@ func (k *Cluster) claimsOf(pod *corev1.Pod) ([]*corev1.PersistentVolumeClaim, er
 			return nil, fmt.Errorf("persistentvolumeclaim %q is being deleted", claim.Name)
 		}
 		if claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil &&
-			*claim.Spec.StorageClassName != apiserver.StorageClass {
+			*claim.Spec.StorageClassName != apiserver.StorageClass &&
+			*claim.Spec.StorageClassName != apiserver.GrowingStorageClass {
 			// as kube-scheduler 1.35 has it
 			return nil, errors.New("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not " +
 				"found")

@@ -22,7 +22,7 @@ func (k *Cluster) provision(claim *corev1.PersistentVolumeClaim, m *Host) {
 			Capacity:                      claim.Spec.Resources.Requests,
 			AccessModes:                   claim.Spec.AccessModes,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			StorageClassName:              apiserver.StorageClass,
+			StorageClassName:              *claim.Spec.StorageClassName,
 			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim",
 				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volumes/" +
@@ -73,9 +73,25 @@ func (k *Cluster) claimChanged(claim *corev1.PersistentVolumeClaim, deleted bool
 				return len(c.Finalizers) != before
 			})
 		})
+	case claim.Status.Capacity.Storage().Cmp(*claim.Spec.Resources.Requests.Storage()) < 0 && k.Volume(claim) != nil:
+		k.line.After(k.soon(), "grow "+claim.Name, func() { k.grow(claim) })
 	default:
 		k.place()
 	}
+}
+
+// grow makes the volume of a claim as large as it asks for, while pods use it.
+func (k *Cluster) grow(claim *corev1.PersistentVolumeClaim) {
+	at := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}
+	updateStatus(k, at, claim.UID, func(c *corev1.PersistentVolumeClaim) bool {
+		v := k.Volume(c)
+		if v == nil {
+			return false
+		}
+		v.Size = c.Spec.Resources.Requests.Storage().Value()
+		c.Status.Capacity = c.Spec.Resources.Requests
+		return true
+	})
 }
 
 func (k *Cluster) claimInUse(claim *corev1.PersistentVolumeClaim) bool {

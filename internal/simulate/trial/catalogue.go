@@ -90,6 +90,7 @@ func Catalogue() []*Scenario {
 				w.Kube.Return(w.Kube.Hosts()[0], false)
 				return nil
 			}, Until: allBut(v1alpha1.PhaseDataLost), Within: 15 * time.Minute})),
+		volumesGrow(),
 		threeRacks.growing(2).scenario("grow-3-6", "a ring of three grows by a node in each rack while clients write",
 			nodesPerRack(2)),
 		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3),

@@ -8,12 +8,17 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -175,4 +180,31 @@ func members(w *world.World) int {
 		}
 	}
 	return n
+}
+
+// volumesGrow asks for larger volumes, which their class lets grow only later.
+func volumesGrow() *Scenario {
+	class, size := apiserver.GrowingStorageClass, resource.MustParse("4Gi")
+	letGrow := func(allowed bool) *storagev1.StorageClass {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, AllowVolumeExpansion: &allowed}
+	}
+	grown := func(w *world.World) bool {
+		claims := w.Server.Objects("PersistentVolumeClaim")
+		return !slices.ContainsFunc(claims, func(o client.Object) bool {
+			return !o.(*corev1.PersistentVolumeClaim).Status.Capacity.Storage().Equal(size)
+		})
+	}
+	return scenario("volumes-grow", "the volumes of a ring that serves become larger, once their class lets them",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+			c.Spec.Node.Storage.Claims.Data.StorageClassName = &class
+		}),
+		Act{Name: "ask for more", Do: func(w *world.World) error {
+			if err := w.User().Create(context.Background(), letGrow(false)); err != nil {
+				return err
+			}
+			return whileWriting(func(s *v1alpha1.CassandraClusterSpec) { s.Node.Storage.Claims.Data.Size = &size })(w)
+		}, Until: stalledWith(v1alpha1.ReasonUnsupportedChange, "does not let volumes grow"), Within: 10 * time.Minute},
+		Act{Name: "let them grow", Do: func(w *world.World) error {
+			return w.User().Update(context.Background(), letGrow(true))
+		}, Until: all(rolledOut, grown), Within: 30 * time.Minute})
 }

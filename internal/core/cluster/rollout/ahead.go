@@ -35,16 +35,17 @@ func Ahead(rules guard.Rules, v *assess.View, refused bool) *plan.RollOut {
 		}
 	}
 	pending, _ := p.pending()
+	growing := p.growing()
 	out := &plan.RollOut{}
 	for _, w := range v.Wanted {
 		if v.Ledger.Members[w.Name] == "" {
 			out.NewNodes = append(out.NewNodes, w.Name)
 		}
 	}
-	if len(pending)+len(out.NewNodes) == 0 {
+	if len(pending)+len(growing)+len(out.NewNodes) == 0 {
 		return nil
 	}
-	p.explain(out, pending)
+	p.explain(out, append(growing, pending...))
 	if !refused {
 		disruptive, atOnce, held := p.wavesAhead(pending)
 		out.Waves, out.Held, out.Estimate.Duration = disruptive, held, p.estimate(len(disruptive))
@@ -64,6 +65,9 @@ func (p *pass) explain(out *plan.RollOut, pending []string) {
 		differences := render.Differences(n.Record, w)
 		for _, d := range differences {
 			takes := takes(n.Record, w, d)
+			if takes == plan.Refused && p.VolumesGrow(n, w) {
+				takes = plan.Live
+			}
 			key := [4]string{d.Field, d.Have, d.Want, string(takes)}
 			if found[key] == nil {
 				found[key] = &plan.FieldChange{Field: d.Field, Have: d.Have, Want: d.Want, Takes: takes}

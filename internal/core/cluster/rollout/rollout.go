@@ -195,12 +195,25 @@ func (p *pass) pending() (pending, begun []string) {
 		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n):
 			begun = append(begun, w.Name)
 		case p.changeOf(n) != nothing:
+			if p.VolumesGrow(n, p.wanted(n)) {
+				continue // they do so out of turn; what else differs is looked at after that
+			}
 			pending = append(pending, w.Name)
 		case n.Record.Spec.Restart != nil: // to be forgotten
 			begun = append(begun, w.Name)
 		}
 	}
 	return pending, begun
+}
+
+// growing are the members whose volumes are to become larger.
+func (p *pass) growing() (out []string) {
+	for _, w := range p.Wanted {
+		if n := p.Live(w.Name); n != nil && p.Ledger.Members[w.Name] != "" && p.VolumesGrow(n, p.wanted(n)) {
+			out = append(out, w.Name)
+		}
+	}
+	return out
 }
 
 // withoutRecord is a member of which is not known what it is; empty if there is none.

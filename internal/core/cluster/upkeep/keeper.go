@@ -16,6 +16,8 @@ type Keeper struct {
 	draft *plan.Draft
 	// corrections are nodes that take over the spec although the ring has begun.
 	corrections []correction
+	// growing are nodes whose volumes become larger.
+	growing []correction
 	// leavers are nodes without any part in the ring that the spec no longer has.
 	leavers []string
 	// unwanted are those of which nothing is made any more.

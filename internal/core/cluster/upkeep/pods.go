@@ -30,7 +30,8 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 		}
 		if !k.claimsReady(n) {
 			waiting++
-			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !k.Of(n.Name).Started() && k.MadeForAnother(n) {
+			if n.Pod != nil && n.Pod.DeletionTimestamp == nil && !k.Of(n.Name).Started() &&
+				(k.MadeForAnother(n) || unboundClaimGoes(n)) {
 				k.replacePod(n) // a claim goes when no pod uses it
 			}
 			continue
@@ -42,6 +43,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	k.noticeUnusableDisks()
 	k.noticeNotStarting()
 	k.noticeUnused()
+	k.noticeGrowing()
 	k.noticeClocks()
 	switch writes := len(k.draft.Writes) - before; {
 	case writes > 0:
@@ -50,6 +52,15 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 		return plan.Waiting("%s without all volumes", words.Plural(waiting, "node"))
 	}
 	return plan.Nothing()
+}
+
+func unboundClaimGoes(n *facts.Node) bool {
+	for _, c := range n.Claims {
+		if c.Unbound() && c.Claim.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // noticeUnused names the bound claims of nodes that the spec no longer has and that never joined.
@@ -163,6 +174,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 			}
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			k.relabelClaim(n, v, claim)
+			k.growClaim(n, v)
 		case isPinned && k.Of(n.Name).Started():
 			lost = append(lost, pin.Name)
 		case isPinned:
@@ -236,6 +248,11 @@ func (k *Keeper) leavesVolume(n *facts.Node, v render.Volume, c *facts.Claim) bo
 		return false
 	}
 	if c.Bound() {
+		larger := claim.DeepCopy()
+		larger.Spec.Resources = want.Spec.Resources
+		if assess.SameVolume(larger, want) && k.CannotGrow(c, v) == "" {
+			return false // it grows
+		}
 		k.View = k.Rejecting()
 		k.draft.Stall(v1alpha1.ReasonUnsupportedChange,
 			"node.storage: volume %s: %s → %s: claim %s is bound to a volume, which does not change; take the change "+

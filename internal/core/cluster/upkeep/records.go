@@ -36,6 +36,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 	k.followDisruption()
 	k.nameOldRules()
 	k.pinImages()
+	k.growVolumes()
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {

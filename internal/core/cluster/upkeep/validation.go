@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -184,6 +185,7 @@ func (k *Keeper) checkChange() error {
 func (k *Keeper) checkNodes() error {
 	var errs []error
 	refused, releases := map[string][]string{}, map[string][]string{}
+	var fixed []string
 	for _, w := range k.Wanted {
 		n := k.Nodes[w.Name]
 		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
@@ -198,6 +200,8 @@ func (k *Keeper) checkNodes() error {
 		case assess.Same, assess.InTurn:
 		case assess.Takes:
 			k.corrections = append(k.corrections, correction{n, w})
+		case assess.Grows:
+			k.growing = append(k.growing, correction{n, w})
 		case assess.Keeps:
 			if claim := k.BoundClaim(n, w); claim != "" && !k.Of(n.Name).Started() {
 				errs = append(errs, fmt.Errorf("node.storage: claim %s of node %s, which is to join, is bound to a "+
@@ -206,6 +210,11 @@ func (k *Keeper) checkNodes() error {
 			} else {
 				for _, d := range render.Fixed(render.Differences(n.Record, w)) {
 					refused[d.String()] = append(refused[d.String()], n.Name)
+				}
+				for _, volume := range render.Volumes(w.Pod) {
+					if c := n.Claims[volume.Name]; c.Bound() && k.CannotGrow(c, volume) != "" {
+						fixed = append(fixed, k.CannotGrow(c, volume))
+					}
 				}
 				if have, want := n.Record.Spec.Configuration.Version, w.Configuration.Version; have != want &&
 					!k.Of(n.Name).Joined() {
@@ -224,8 +233,12 @@ func (k *Keeper) checkNodes() error {
 		changes = append(changes, fmt.Sprintf("%s (node %s)", d, words.List(refused[d], 3)))
 	}
 	if len(changes) > 0 {
-		errs = append(errs, fmt.Errorf("%s: a ring that exists cannot change that; take the change back",
-			words.List(changes, 5)))
+		why := "a ring that exists cannot change that"
+		if len(fixed) > 0 {
+			why += " (" + words.List(fixed, 2) + ")"
+			k.draft.WakeIn(time.Minute) // nobody tells when a class changes
+		}
+		errs = append(errs, fmt.Errorf("%s: %s; take the change back", words.List(changes, 5), why))
 	}
 	return errors.Join(errs...)
 }
