@@ -206,6 +206,9 @@ func Decode(data map[string]string, cluster types.UID) (*Ledger, error) {
 	if l.ClusterUID != cluster {
 		return nil, fmt.Errorf("read ledger: it belongs to the cluster with uid %q, not %q", l.ClusterUID, cluster)
 	}
+	for _, s := range slices.Concat(l.Open(), l.Suspended) {
+		slices.Sort(s.Nodes) // as Has relies on, whoever wrote it
+	}
 	return l, nil
 }
 

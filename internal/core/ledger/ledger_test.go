@@ -125,3 +125,20 @@ func TestLedgerOfAThousandNodes(t *testing.T) {
 		t.Logf("%d KiB", size>>10)
 	}
 }
+
+// Has searches in sorted names: a ledger that says them in another order is read as if it did.
+func TestTheNodesOfAStepAreSorted(t *testing.T) {
+	text := `{"clusterUID":"uid","step":{"id":"a","nodes":["c","a","b"]},"suspended":[{"id":"b","nodes":["z","y"]}]}`
+	l, err := Decode(map[string]string{Key: text}, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if !l.Step.Has(name) {
+			t.Errorf("node %s is not found", name)
+		}
+	}
+	if !l.Suspended[0].Has("y") || l.Step.Has("z") {
+		t.Error("the nodes of a suspended step are not found, or those of another are")
+	}
+}
