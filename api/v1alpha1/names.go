@@ -44,6 +44,9 @@ const (
 	// AnnotationTemplateHash is the hash of what a pod was made from that can only change with a
 	// new pod.
 	AnnotationTemplateHash = Group + "/template-hash"
+	// AnnotationResize is the hash of what a pod is to become by a resize in place, written before
+	// that is asked for. The word refused follows where the API server has refused it.
+	AnnotationResize = Group + "/resize"
 	// AnnotationReplacedAgent is the image of the agent that was last asked for in a pod that runs,
 	// and the ID of the container that it had then.
 	AnnotationReplacedAgent = Group + "/replaced-agent"

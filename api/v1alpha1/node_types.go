@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -159,6 +160,11 @@ type CassandraNodeSpec struct {
 	// +required
 	Pod PodSettings `json:"pod"`
 
+	// Resized says that a pod was brought to what pod says without being made again. It counts for
+	// that pod alone.
+	// +optional
+	Resized *ResizedPod `json:"resized,omitempty"`
+
 	// Restart is the intent to restart the JVM once, inside its container.
 	// +optional
 	Restart *RestartIntent `json:"restart,omitempty"`
@@ -171,6 +177,39 @@ type CassandraNodeSpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Operations []OperationIntent `json:"operations,omitempty"`
 }
+
+// ResizedPod is what a pod is that was resized in place after it was made. What its containers were
+// told in their environment is outdated until they start again.
+type ResizedPod struct {
+	// PodUID of the pod that was resized.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	PodUID types.UID `json:"podUID"`
+
+	// PodTemplate is the hash of what the pod is now, in place of its annotation
+	// helenus.io/template-hash.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	PodTemplate string `json:"podTemplate"`
+
+	// MemoryLimit of the Cassandra container; not set if it has none.
+	// +optional
+	MemoryLimit *resource.Quantity `json:"memoryLimit,omitempty"`
+
+	// Restart is the id of the restart by which the JVM takes the memory over, or an unknown one,
+	// until that is over; empty if none is needed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Restart string `json:"restart,omitempty"`
+}
+
+// Of says that a pod was resized, and is what this says.
+func (r *ResizedPod) Of(pod types.UID) bool { return r != nil && r.PodUID == pod }
+
+// Owes says that the JVM in a pod that was resized has not taken the memory over yet.
+func (r *ResizedPod) Owes(pod types.UID) bool { return r.Of(pod) && r.Restart != "" }
 
 // NodeDisruption is what the cluster's disruption policy means for one node.
 type NodeDisruption struct {

@@ -52,6 +52,9 @@ const (
 	// BlockedNoHostHasRoom – a new pod would ask for more than the one host has where its volumes
 	// are.
 	BlockedNoHostHasRoom Reason = "NoHostHasRoom"
+	// BlockedPodNotResized – the host of a pod has no room for more at present, or the kubelet has
+	// failed to resize it.
+	BlockedPodNotResized Reason = "PodNotResized"
 	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before
 	// the release changes, for any, or batches. In status.notices once they do not become fewer.
 	BlockedHintsNotDelivered Reason = "HintsNotDelivered"

@@ -85,7 +85,8 @@ func (w *Writer) Do(ctx context.Context, s *facts.Snapshot, plan plan.Plan, conf
 func rejection(w plan.Write, err error) bool {
 	switch w.Object.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
-		return (w.Verb == plan.Create || w.Verb == plan.Change) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
+		return (w.Verb == plan.Create || w.Verb == plan.Change) &&
+			(apierrors.IsForbidden(err) || apierrors.IsInvalid(err))
 	default:
 		return false
 	}
@@ -106,6 +107,8 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.changeRecord(ctx, w)
 	case plan.Change:
 		return p.change(ctx, w)
+	case plan.ResizePod:
+		return p.resizePod(ctx, w)
 	case plan.Delete:
 		return p.delete(ctx, w)
 	case plan.DeleteByForce:

@@ -8,7 +8,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
-	"helenus.io/helenus/internal/core/render"
 )
 
 // byLabel says that of a kind only the objects with our label are watched: other people have
@@ -31,17 +30,17 @@ func Cached(object client.Object) bool {
 }
 
 // Outline is what an operator's cache keeps of an object: what is decided on, and of what is large
-// no more. Of a pod's spec only the host counts, and the images of Cassandra and of the agent: what
-// else is in it is compared by the hash in the annotations. Of a host it counts which one it is,
-// what it is like, and whether it is there; the images that it has are many times as large. The
-// object itself is not changed.
+// no more. Of a pod's spec only the host counts, and the images and resources of Cassandra and of
+// the agent: what else is in it is compared by the hash in the annotations. Of a host it counts
+// which one it is, what it is like, and whether it is there; the images that it has are many times
+// as large. The object itself is not changed.
 func Outline(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Pod:
 		out := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta, Status: full.Status}
 		out.Spec.NodeName = full.Spec.NodeName
-		out.Spec.InitContainers = outlineOf(full, layout.AgentContainer)
-		out.Spec.Containers = outlineOf(full, layout.CassandraContainer)
+		out.Spec.InitContainers = outlineOf(full.Spec.InitContainers, layout.AgentContainer)
+		out.Spec.Containers = outlineOf(full.Spec.Containers, layout.CassandraContainer)
 		return out
 	case *corev1.Node:
 		out := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
@@ -55,10 +54,13 @@ func Outline(object client.Object) client.Object {
 	}
 }
 
-// outlineOf a container of a pod: its image.
-func outlineOf(pod *corev1.Pod, container string) []corev1.Container {
-	if image := render.ImageOf(pod, container); image != "" {
-		return []corev1.Container{{Name: container, Image: image}}
+// outlineOf one of the containers of a pod.
+func outlineOf(all []corev1.Container, name string) []corev1.Container {
+	for _, c := range all {
+		if c.Name == name && c.Image != "" {
+			return []corev1.Container{{Name: name, Image: c.Image, Resources: c.Resources,
+				ResizePolicy: c.ResizePolicy}}
+		}
 	}
 	return nil
 }

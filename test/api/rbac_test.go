@@ -68,6 +68,7 @@ func TestOperatorRole(t *testing.T) {
 		}
 	}
 	allowed = append(allowed,
+		request{verb: "patch", resource: "pods", subresource: "resize", namespace: shop},
 		request{verb: "watch", group: v1alpha1.Group, resource: "cassandraclusters"},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters",

@@ -173,6 +173,41 @@ func TestRollOutReverted(t *testing.T) {
 	}
 }
 
+// TestRollOutResized: other CPU and memory reach the pods that run, one after the other. The
+// JVMs restart in them where their memory follows, and then only.
+func TestRollOutResized(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	before, started := identities(t, ring), jvms(t, ring)
+	amount := func(of corev1.ResourceList, name corev1.ResourceName, more string) {
+		now := of[name]
+		now.Add(resource.MustParse(more))
+		of[name] = now
+	}
+	rollOut(t, ring, "more memory", func(s *v1alpha1.CassandraClusterSpec) {
+		amount(s.Node.Resources.Limits, corev1.ResourceMemory, "64Mi")
+		if _, set := s.Node.Resources.Requests[corev1.ResourceMemory]; set {
+			amount(s.Node.Resources.Requests, corev1.ResourceMemory, "64Mi")
+		}
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	restarted := jvms(t, ring)
+	for name, p := range restarted {
+		if p == started[name] {
+			t.Errorf("node %s: its JVM was not restarted, and has the direct memory of before", name)
+		}
+	}
+	rollOut(t, ring, "more CPU", func(s *v1alpha1.CassandraClusterSpec) {
+		amount(s.Node.Resources.Requests, corev1.ResourceCPU, "10m")
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	for name, p := range jvms(t, ring) {
+		if p != restarted[name] {
+			t.Errorf("node %s: its JVM was %+v, and is %+v", name, restarted[name], p)
+		}
+	}
+}
+
 // TestRollOutNewPods: a change of the pod makes new ones, one after the other, with the same disks:
 // another grace period, a side container and more memory, and both taken back.
 func TestRollOutNewPods(t *testing.T) {

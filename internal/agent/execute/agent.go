@@ -17,7 +17,7 @@ import (
 type Agent struct {
 	host Host
 	self node.Self
-	// memoryLimit of the Cassandra container in bytes; 0 if it has none.
+	// memoryLimit of the Cassandra container in bytes when the agent started; 0 if it had none.
 	memoryLimit int64
 	random      func() float64
 

@@ -35,7 +35,7 @@ func (a *Agent) gather() node.Facts {
 	}
 	f.Memory = node.Own(a.memory, a.self, f.Record)
 	if f.Record != nil {
-		f.Configuration = a.configuration.of(&f, a.memoryLimit)
+		f.Configuration = a.configuration.of(&f, f.MemoryLimit(a.memoryLimit))
 	}
 	return f
 }

@@ -301,10 +301,10 @@ func (a *Agent) reloadSeeds(ctx context.Context, seeds []string) error {
 // applySettings writes the new cassandra.yaml, so that a restart for another reason has it, and
 // tells the JVM what it can take over.
 func (a *Agent) applySettings(f *node.Facts, action node.ApplySettings) effect {
-	seen, start := a.init, f.Memory.Start
+	seen, start, limit := a.init, f.Memory.Start, f.MemoryLimit(a.memoryLimit)
 	wanted := f.Record.Spec.Configuration
 	return func(ctx context.Context) result {
-		_, files, err := a.render(&node.StartArguments{Configuration: wanted, Seeds: start.Seeds}, seen)
+		_, files, err := a.render(&node.StartArguments{Configuration: wanted, Seeds: start.Seeds}, seen, limit)
 		if err != nil {
 			return result{err: err}
 		}

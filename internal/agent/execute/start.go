@@ -14,10 +14,10 @@ import (
 
 // startJVM renders the configuration and asks init to start the JVM under the id that the journal
 // has.
-func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
-	seen := a.init
+func (a *Agent) startJVM(f *node.Facts, action node.StartJVM) effect {
+	seen, limit := a.init, f.MemoryLimit(a.memoryLimit)
 	return func(ctx context.Context) result {
-		rendered, files, err := a.render(action.Start, seen)
+		rendered, files, err := a.render(action.Start, seen, limit)
 		if err != nil {
 			return result{err: err}
 		}
@@ -45,8 +45,8 @@ func (a *Agent) startJVM(_ *node.Facts, action node.StartJVM) effect {
 
 // render makes the files of a start. The native transport is always closed at the start; the agent
 // opens it.
-func (a *Agent) render(s *node.StartArguments, seen initapi.State) (config.Node, config.Files, error) {
-	n := config.Node{Configuration: s.Configuration, MemoryLimit: a.memoryLimit}
+func (a *Agent) render(s *node.StartArguments, seen initapi.State, limit int64) (config.Node, config.Files, error) {
+	n := config.Node{Configuration: s.Configuration, MemoryLimit: limit}
 	var err error
 	if n.Address, err = netip.ParseAddr(a.self.Address); err != nil {
 		return n, nil, fmt.Errorf("address of the pod: %w", err)

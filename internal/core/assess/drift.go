@@ -150,7 +150,7 @@ func SourceInWords(source *corev1.TypedLocalObjectReference) string {
 // alreadyIs says that a node runs as the spec describes it although its record says otherwise: it
 // was starting when a correction was written, which was taken back when it had joined.
 func (v *View) alreadyIs(n *facts.Node, w render.Wanted) bool {
-	if n.Pod == nil || n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != v.WantedHashes(w).PodTemplate ||
+	if n.Pod == nil || n.PodTemplate() != v.WantedHashes(w).PodTemplate ||
 		!equality.Semantic.DeepEqual(n.Record.Spec.Pod.Metadata, w.Pod.Metadata) {
 		return false
 	}

@@ -342,9 +342,10 @@ func (v *View) Described() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// MadeForAnother says that the pod of a node was made for another spec than its record has.
+// MadeForAnother says that the pod of a node was made for another spec than its record has, or was
+// asked to become something else since.
 func (v *View) MadeForAnother(n *facts.Node) bool {
-	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != v.HashesOf(n).PodTemplate
+	return n.PodTemplate() != v.HashesOf(n).PodTemplate || render.HalfResized(n.Record, n.Pod)
 }
 
 // Adopts is the uid of the earlier cluster whose disks are to be used; empty if there is none.

@@ -35,6 +35,8 @@ type world struct {
 	uids     int
 	versions int
 	events   []string
+	// resizes says that the kubelet resizes pods at once.
+	resizes bool
 	// absent are nodes whose agents never answer.
 	absent map[string]bool
 	// running are the agents by the uid of their pod, whether they answer or not.
@@ -236,6 +238,17 @@ func (w *world) do(write plan.Write) {
 		m := render.Ledger(render.OwnerOf(w.snapshot.Cluster), nil)
 		m.UID = l.UID
 		w.snapshot.Shared.ConfigMaps[m.Name] = m
+	case plan.ResizePod:
+		n := w.snapshot.Nodes[write.Object.GetName()]
+		if n.Pod.UID != write.UID {
+			w.t.Fatalf("%s: resized another pod", write)
+		}
+		to := write.Object.(*corev1.Pod)
+		maps.Copy(n.Pod.Annotations, to.Annotations)
+		n.Pod.Spec.Containers[0].Resources = to.Spec.Containers[0].Resources
+		if w.resizes {
+			w.kubelet(n)
+		}
 	case plan.Hold:
 		write.Object.SetFinalizers(append(write.Object.GetFinalizers(), write.Finalizer))
 	case plan.Release:
@@ -245,6 +258,18 @@ func (w *world) do(write plan.Write) {
 	case plan.Event:
 		w.events = append(w.events, write.Reason)
 	}
+}
+
+// kubelet has the containers of a pod get what the pod asks for.
+func (w *world) kubelet(n *facts.Node) {
+	tell := func(all []corev1.Container) (out []corev1.ContainerStatus) {
+		for _, c := range all {
+			out = append(out, corev1.ContainerStatus{Name: c.Name, Resources: &c.Resources})
+		}
+		return out
+	}
+	n.Pod.Status.ContainerStatuses, n.Pod.Status.InitContainerStatuses = tell(n.Pod.Spec.Containers),
+		tell(n.Pod.Spec.InitContainers)
 }
 
 func (w *world) put(object plan.Object) {
@@ -523,7 +548,7 @@ func (w *world) configure(n *facts.Node) {
 	}
 	status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hash, RestartNeeded: len(changes.Restart) > 0}
 	status.Proven = &v1alpha1.ProvenStatus{Configuration: hash,
-		PodTemplate: n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]}
+		PodTemplate: n.PodTemplate()}
 	if r := status.Restart; r != nil && r.FinishedAt == nil {
 		r.FinishedAt = &when
 	}

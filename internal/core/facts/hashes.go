@@ -1,6 +1,10 @@
 package facts
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
 
 // Hashes tell apart what nodes are described as: of their configuration and of their pod.
 type Hashes struct{ Configuration, Pod string }
@@ -23,4 +27,13 @@ func (n *Node) KnownHashes() *RecordHashes {
 		return h
 	}
 	return nil
+}
+
+// PodTemplate is the hash of what the pod of a node is: what it was made from, or what it was
+// resized to since, by its record.
+func (n *Node) PodTemplate() string {
+	if n.Record != nil && n.Record.Spec.Resized.Of(n.Pod.UID) {
+		return n.Record.Spec.Resized.PodTemplate
+	}
+	return n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
 }

@@ -121,13 +121,22 @@ func hostHasRoom(of Recreated) []Finding {
 		}) {
 			continue
 		}
-		for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			asks := render.Requests(of.Pods[name], resource)
-			if has, known := host.Status.Allocatable[resource]; known && asks.Cmp(has) > 0 {
-				out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the new pod of node %s would "+
-					"ask for %s of %s, and host %s, where its volumes are, has %s for all pods", name,
-					asks.String(), resource, host.Name, has.String())})
-			}
+		for _, resource := range Lacking(of.Pods[name], host) {
+			asks, has := render.Requests(of.Pods[name], resource), host.Status.Allocatable[resource]
+			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("the new pod of node %s would "+
+				"ask for %s of %s, and host %s, where its volumes are, has %s for all pods", name,
+				asks.String(), resource, host.Name, has.String())})
+		}
+	}
+	return out
+}
+
+// Lacking are the resources of which a pod asks for more than a host has for all pods.
+func Lacking(pod *corev1.Pod, host *corev1.Node) (out []corev1.ResourceName) {
+	for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		asks := render.Requests(pod, resource)
+		if has, known := host.Status.Allocatable[resource]; known && asks.Cmp(has) > 0 {
+			out = append(out, resource)
 		}
 	}
 	return out

@@ -120,7 +120,7 @@ func (ApplySettings) after(m *Memory, f *Facts) {
 	m.Start = with(m.Start, func(s *StartMemory) {
 		s.Configuration, s.Hash = f.Record.Spec.Configuration, f.Configuration.Hash
 	})
-	m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash} // it is NORMAL
+	m.Proven = &ProvenMemory{PodTemplate: f.podTemplate(m), Configuration: m.Start.Hash} // it is NORMAL
 }
 
 func (a WithdrawJoin) before(m *Memory, _ *Facts, at time.Time) {
@@ -245,7 +245,7 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 	})
 	m.normalWith(f)
 	if m.Start != nil {
-		m.Proven = &ProvenMemory{PodTemplate: f.Self.PodTemplate, Configuration: m.Start.Hash}
+		m.Proven = &ProvenMemory{PodTemplate: f.podTemplate(m), Configuration: m.Start.Hash}
 	}
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
 	m.Replaced = everyReplaced(*m, f.Record)

@@ -95,6 +95,10 @@ func noteNormal(p *pass) outcome {
 		note.Why = "deletions are kept for another time now"
 		return act(note)
 	}
+	if was := p.Memory.Proven; was != nil && was.PodTemplate != p.podTemplate(&p.Memory) {
+		note.Why = "the pod was resized"
+		return act(note)
+	}
 	known := p.Memory.NormalAt
 	if s.NormalAt == nil || known == nil || p.now.Sub(*known) >= normalEvery || p.now.Before(*known) ||
 		!slices.Equal(p.Memory.Neighbours, note.Neighbours) {

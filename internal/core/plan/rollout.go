@@ -47,6 +47,10 @@ const (
 	Live Takes = "Live"
 	// Restart of the JVM, in its pod.
 	Restart Takes = "Restart"
+	// Resize of the pod that runs, in place.
+	Resize Takes = "Resize"
+	// ResizeAndRestart: the JVM restarts in its pod after that, with another heap.
+	ResizeAndRestart Takes = "ResizeAndRestart"
 	// NewPod on the same volumes.
 	NewPod Takes = "NewPod"
 	// Refused: nothing brings a node that exists to it.

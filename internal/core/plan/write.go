@@ -31,6 +31,9 @@ const (
 	// Change makes an object that must exist with UID what Object is, of what was Seen: the fields
 	// in which the two differ, and no others. Lists are replaced.
 	Change Verb = "Change"
+	// ResizePod gives the containers of a pod, by UID, the resources that those of Object have,
+	// after it has noted on the pod what for. A refusal is noted there, too, and is no failure.
+	ResizePod Verb = "ResizePod"
 	// Delete removes an object by UID.
 	Delete Verb = "Delete"
 	// DeleteByForce removes a pod by UID without waiting for the host that it is on, if that host

@@ -88,6 +88,9 @@ func AsMade(w Wanted, n *facts.Node) Wanted {
 		return w
 	}
 	made := n.Pod.Annotations[v1alpha1.AnnotationTemplateHash]
+	if WasResized(n.Pod, w.Pod) {
+		made = PodHash(w.Pod)
+	}
 	has := ImageOf(n.Pod, layout.CassandraContainer)
 	tag, digest, _ := strings.Cut(has, "@")
 	for revision := range PodRules {

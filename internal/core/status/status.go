@@ -288,12 +288,13 @@ func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s differs from the spec in %s", w.Name,
 				strings.Join(render.Fields(render.Differences(n.Record, w)), ", "))
 		case n.Pod != nil && n.Pod.DeletionTimestamp == nil &&
-			n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != compared.HashesOf(n).PodTemplate:
+			n.PodTemplate() != compared.HashesOf(n).PodTemplate:
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("the pod of node %s is not yet a new one", w.Name)
 		case n.VolumeGrows() != "":
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("claim %s of node %s waits for its volume to grow",
 				n.VolumeGrows(), w.Name)
-		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded:
+		case n.Record.Status.Configuration != nil && n.Record.Status.Configuration.RestartNeeded,
+			n.Pod != nil && n.Record.Spec.Resized.Owes(n.Pod.UID):
 			return v1alpha1.ReasonRestartNeeded, fmt.Sprintf("node %s needs a restart of its JVM", w.Name)
 		}
 	}

@@ -235,7 +235,8 @@ func (c *caller) subject(object client.Object, subresource string) (*kind, Key, 
 }
 
 func (k *kind) serves(subresource string) error {
-	if subresource == "" || subresource == subresourceStatus && k.hasStatus() {
+	if subresource == "" || subresource == subresourceStatus && k.hasStatus() ||
+		subresource == subresourceResize && k.Kind == podKind {
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

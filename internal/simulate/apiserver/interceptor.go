@@ -32,6 +32,7 @@ func (v Verb) Writes() bool { return v != Get && v != List }
 
 const (
 	subresourceStatus  = "status"
+	subresourceResize  = "resize"
 	subresourceBinding = "binding"
 )
 

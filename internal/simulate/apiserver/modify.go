@@ -242,9 +242,12 @@ func (w *writing) prepare(object client.Object, live *version) error {
 		return err
 	}
 	object.SetGeneration(live.typed.GetGeneration())
-	if w.subresource() == subresourceStatus {
+	switch w.subresource() {
+	case subresourceStatus:
 		w.kind.prepareStatus(object, live.object, w.now())
-	} else {
+	case subresourceResize:
+		prepareResize(object.(*corev1.Pod), live.object.(*corev1.Pod))
+	default:
 		w.kind.prepareUpdate(object, live.object)
 	}
 	if object.GetUID() == "" {

@@ -88,6 +88,9 @@ func (k *kind) validateUpdate(ctx context.Context, object, old client.Object, su
 		errs = append(errs, validateFinalizers(objectMeta)...)
 	}
 	check := k.rules.validateStatus
+	if subresource == subresourceResize {
+		return append(append(errs, k.rules.validate(object)...), validResize(object, old)...)
+	}
 	if subresource != subresourceStatus {
 		if k.rules.validate != nil {
 			errs = append(errs, k.rules.validate(object)...)

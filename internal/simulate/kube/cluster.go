@@ -68,8 +68,10 @@ type Host struct {
 	rejects failure
 	// lingers is until when kubelet does not get to pods that were deleted by force.
 	lingers time.Time
-	// kubelet is its release; empty for one that restarts a sidecar whose image has changed.
+	// kubelet is its release; empty for one that does everything but resize pods. Full says that
+	// it has no room for pods to become larger, for now.
 	kubelet   string
+	full      bool
 	number    int
 	addresses int
 	ready     bool

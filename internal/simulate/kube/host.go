@@ -52,8 +52,17 @@ func (p *pod) crash() {
 // KeepSidecars has a host a kubelet of before 1.32: it restarts no sidecar whose image has changed,
 // and starts the new one when the old one ends.
 func (k *Cluster) KeepSidecars(name string) {
+	k.setKubelet(name, keepsSidecars)
+}
+
+const (
+	keepsSidecars = "v1.31.14"
+	resizesPods   = "v1.33.1"
+)
+
+func (k *Cluster) setKubelet(name, release string) {
 	m := k.host(name)
-	m.kubelet = "v1.31.14"
+	m.kubelet = release
 	node := m.object()
 	updateStatus(k, node, k.uidOf(node), func(n *corev1.Node) bool {
 		n.Status.NodeInfo.KubeletVersion = m.kubelet

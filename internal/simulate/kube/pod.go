@@ -24,7 +24,12 @@ type pod struct {
 	// known is what the host's kubelet last saw of it; nil before it did. A kubelet that is cut off
 	// sees nothing new.
 	known *corev1.Pod
-	host  *Host
+	// resources are what the containers have, by name; resizing is the resize under way, and
+	// putOff why it is none.
+	resources map[string]corev1.ResourceRequirements
+	resizing  *timeline.Event
+	putOff    string
+	host      *Host
 	// assumed is the host that the scheduler has given it, before the API server's word of that is
 	// back.
 	assumed string
@@ -150,6 +155,7 @@ func (p *pod) look() {
 		p.begin()
 	default:
 		p.updateImages()
+		p.resize()
 	}
 }
 
@@ -180,7 +186,7 @@ func (p *pod) begin() {
 		}
 		p.address = p.newAddress()
 		p.sandbox = p.runtime.Sandbox(p.seen, p.host.Name, p.address, volumes)
-		p.containers = nil
+		p.containers, p.resources = nil, resourcesOf(p.seen)
 		for _, c := range p.seen.Spec.InitContainers {
 			p.containers = append(p.containers, &container{name: c.Name, image: c.Image, sidecar: true,
 				waiting: "PodInitializing"})
@@ -326,7 +332,7 @@ func (p *pod) probe() {
 func (p *pod) updateImages() {
 	for _, spec := range slices.Concat(p.known.Spec.InitContainers, p.known.Spec.Containers) {
 		for _, c := range p.containers {
-			kept := c.sidecar && c.running && p.host.kubelet != ""
+			kept := c.sidecar && c.running && p.host.kubelet == keepsSidecars
 			if c.name == spec.Name && c.image != spec.Image && !kept {
 				c.image, c.imageID = spec.Image, ""
 				if c.running {

@@ -37,15 +37,16 @@ func (p *pod) writeStatus(o *corev1.Pod) bool {
 	initialized, ready, begun := true, true, false
 	for _, c := range p.containers {
 		if c.sidecar {
-			s.InitContainerStatuses = append(s.InitContainerStatuses, c.status())
+			s.InitContainerStatuses = append(s.InitContainerStatuses, p.statusOf(c))
 			initialized = initialized && c.started
 			ready = ready && c.started
 		} else {
-			s.ContainerStatuses = append(s.ContainerStatuses, c.status())
+			s.ContainerStatuses = append(s.ContainerStatuses, p.statusOf(c))
 			ready = ready && c.ready
 			begun = begun || c.begun
 		}
 	}
+	p.tellResize(o)
 	s.Phase = corev1.PodPending
 	if begun {
 		s.Phase = corev1.PodRunning

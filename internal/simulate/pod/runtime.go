@@ -321,12 +321,6 @@ func (s *Sandbox) startAgent(exited func(int)) {
 }
 
 func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.Agent {
-	memoryLimit := int64(0)
-	for _, c := range s.pod.Spec.Containers {
-		if c.Name == layout.CassandraContainer {
-			memoryLimit = c.Resources.Limits.Memory().Value()
-		}
-	}
 	var names []string
 	for entry := range strings.SplitSeq(environment(s.pod, layout.EnvVolumes), ",") {
 		name, _, _ := strings.Cut(entry, "=")
@@ -355,7 +349,7 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		PodTemplate: s.pod.Annotations[v1alpha1.AnnotationTemplateHash], Address: s.address.String(),
 		AgentVersion: "simulated", FactsPort: layout.FactsPort,
 		StartedAt: p.Now(), GracePeriod: grace,
-	}, execute.Options{MemoryLimit: memoryLimit, Random: s.rt.Line.Dice().Float64})
+	}, execute.Options{MemoryLimit: s.MemoryLimit(), Random: s.rt.Line.Dice().Float64})
 }
 
 // Reconnect has the agent's watches start over, as they do when the API server comes into reach.

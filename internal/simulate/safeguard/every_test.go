@@ -65,6 +65,8 @@ var excused = map[string][]excuse{
 			[]string{"ChangedNodeDown"}},
 		{"it names the operation that is waited for without it; core/cluster's TestAJoinSuspendsACleanup",
 			[]string{"MaintenanceRunning"}},
+		{"it names the host that a wave waits for, which is waited for without it: rollout-deferred",
+			[]string{"PodNotResized"}},
 		{"it carries out what a person wishes; core/cluster's TestAHoldIsResumedByItsName has it hold",
 			[]string{"RollOutHeld"}},
 		{"the agent asks the same of its own view; core/cluster's TestWhatHoldsAWaveUp has it refuse",

@@ -127,6 +127,7 @@ func (o *checker) changed(e apiserver.Event) {
 		o.pace.changed(e, object, byOperator)
 		if byOperator && e.Type != apiserver.Added {
 			o.forced(object)
+			o.turn.resized(e.Old.(*corev1.Pod), object)
 		}
 		if byOperator && begunDeleting {
 			o.podDeleted(object)
@@ -511,6 +512,9 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	c := get(o.w)
 	if c == nil {
 		return nil
+	}
+	if heap, limit := s.Memory(); o.Scenario.Resizes && heap > limit/2 {
+		o.violated("memory: node %s starts with a heap of %d bytes in a container of %d", s.Name(), heap, limit)
 	}
 	before, member := o.hostIDs[string(c.UID)+"/"+s.Name()]
 	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {

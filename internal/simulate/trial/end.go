@@ -95,6 +95,8 @@ var chance = map[string]bool{
 	"load": true,
 	// Which container of an agent was replaced; a pod that was made later has none.
 	v1alpha1.AnnotationReplacedAgent: true,
+	// Whether a pod was resized or made so.
+	v1alpha1.AnnotationResize: true, "resized": true,
 }
 
 var (
@@ -128,6 +130,9 @@ func normal(o client.Object) string {
 		content["data"] = slices.Sorted(maps.Keys(o.Data))
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
 		delete(content, "status")
+		if to := o.GetAnnotations()[v1alpha1.AnnotationResize]; to != "" {
+			content["metadata"].(map[string]any)["annotations"].(map[string]any)[v1alpha1.AnnotationTemplateHash] = to
+		}
 	case *v1alpha1.CassandraCluster:
 		// A fault that sets a clock leaves it so, which is said. Where all are true the checker
 		// refuses the word itself.

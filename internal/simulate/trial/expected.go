@@ -78,6 +78,7 @@ func (o *checker) atTheEnd() {
 	}
 	if c.DeletionTimestamp == nil {
 		o.conditions(c, is)
+		o.memory()
 	}
 	if o.may().writes || o.Scenario.LosesDisk && o.Fault != nil && kindOf(o.Fault).class == ClassWorld {
 		return // what the world loses beside a disk may be the second copy
@@ -123,5 +124,14 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at "+
 			"LOCAL_QUORUM", available,
 			because(v1alpha1.ConditionAvailable), acknowledged, asked, is.serving)
+	}
+}
+
+// memory: a heap that follows from the memory limit has followed it.
+func (o *checker) memory() {
+	for _, s := range o.w.Pods.Sandboxes() {
+		if heap, limit := s.Memory(); s.JVM() != nil && o.Scenario.Resizes && heap != limit/2 {
+			o.violated("memory: the JVM of node %s has a heap of %d bytes, and its container %d", s.Name(), heap, limit)
+		}
 	}
 }

@@ -80,6 +80,18 @@ func rollOutScenarios() []*Scenario {
 				Until: blockedWith(v1alpha1.BlockedNoHostHasRoom, "81952Mi of memory", "has 64Gi")},
 			passing("a quarter of an hour", 15*time.Minute, serves(3)),
 			rolled("ask for less", memory("3Gi")))),
+		resizable("rollout-resized", "memory and CPU change, and the pods are resized in place", nil,
+			rolled("more memory", memory("3Gi")), rolled("more CPU", cpu("2"))),
+		resizable("rollout-deferred", "the memory changes while the host of the first node has no room for more: the "+
+			"node serves until it has", func(w *world.World) { w.Kube.Fill(w.Kube.Hosts()[0], true) },
+			Act{Name: "more memory", Do: whileWriting(memory("3Gi")), Within: 30 * time.Minute,
+				Until: func(w *world.World) bool { // beside a fault the pod may be another one by then
+					said := blockedWith(v1alpha1.BlockedPodNotResized, clusterName+"-dc1-r1-0", "Deferred")
+					return said(w) || rolledOut(w)
+				}},
+			passing("a quarter of an hour", 15*time.Minute, serves(3)),
+			Act{Name: "room", Do: func(w *world.World) error { w.Kube.Fill(w.Kube.Hosts()[0], false); return nil },
+				Until: rolledOut, Within: time.Hour}),
 		cleanedUpMeanwhile(),
 		scenario("rollout-corrected", "an option that no JVM takes reaches one node, and is corrected",
 			threeRacks, wrong,
@@ -102,6 +114,27 @@ func cleanedUpMeanwhile() *Scenario {
 		Until: blockedWith(v1alpha1.BlockedMaintenanceRunning, "Cleanup on node "+clusterName)},
 		Act{Name: "the rest follows", Until: all(rolledOut, succeeded("Cleanup")), Within: 3 * time.Hour})
 	return alone(s)
+}
+
+// resizable is a scenario on hosts that resize pods, of a cluster whose heap follows from the
+// memory limit.
+func resizable(name, about string, prepare func(*world.World), acts ...Act) *Scenario {
+	s := scenario(name, about, threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Node.JVM.Heap = nil
+		cpu("1")(&c.Spec)
+	}), acts...)
+	s.Resizes = true
+	create := s.Acts[0].Do
+	s.Acts[0].Do = func(w *world.World) error {
+		for _, host := range w.Kube.Hosts() {
+			w.Kube.ResizePods(host)
+		}
+		if prepare != nil {
+			prepare(w)
+		}
+		return create(w)
+	}
+	return s
 }
 
 // restartingTwice is a scenario in which a node may start once more when a fault holds the operator
@@ -158,9 +191,13 @@ func concurrentWrites(value string) func(*v1alpha1.CassandraClusterSpec) {
 
 func memory(limit string) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) {
-		s.Node.Resources = &v1alpha1.Resources{
-			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
-		}
+		s.Node.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+	}
+}
+
+func cpu(request string) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(request)}
 	}
 }
 

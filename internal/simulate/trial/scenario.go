@@ -31,6 +31,8 @@ type Scenario struct {
 	Grows bool
 	// Keeps says that its acts end when all is as it was kept.
 	Keeps bool
+	// Resizes says that heaps follow from memory limits in it.
+	Resizes bool
 	// Forgets says that records are recreated from the spec after the JVMs were started.
 	Forgets bool
 	// Tries says that how many pods it takes depends on when things happen in it.

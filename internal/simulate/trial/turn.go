@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -131,10 +134,25 @@ func (t *turn) isMember(name string) bool {
 // otherRack says that two nodes are in different racks: ordinals are of one digit here.
 func (t *turn) otherRack(a, b string) bool { return a[:len(a)-1] != b[:len(b)-1] }
 
+// resized: a pod gets other resources in the turn of its node alone.
+func (t *turn) resized(old, p *corev1.Pod) {
+	if p.DeletionTimestamp != nil || equality.Semantic.DeepEqual(old.Spec, p.Spec) ||
+		render.ImageOf(old, layout.AgentContainer) != render.ImageOf(p, layout.AgentContainer) {
+		return
+	}
+	for _, o := range t.w.Server.Objects("CassandraNode") {
+		other := o.(*v1alpha1.CassandraNode)
+		if t.otherRack(other.Name, p.Name) && t.inTurn(other) && !t.recreated[other.Name] && !t.diskLost(other.Name) {
+			t.violated("pod %s is resized while node %s of another rack is changed", p.Name, other.Name)
+		}
+	}
+}
+
 // inTurn says that a node is asked to go down for a change, or was given one that its JVM does not
-// have yet.
+// have yet, or that its pod has other resources than its record.
 func (t *turn) inTurn(n *v1alpha1.CassandraNode) bool {
-	return t.asked(n) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
+	p, _ := t.w.Server.Object("Pod", keyOf(n.Name)).(*corev1.Pod)
+	return t.asked(n) || p != nil && render.HalfResized(n, p) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
 }
 
 func (t *turn) asked(n *v1alpha1.CassandraNode) bool {

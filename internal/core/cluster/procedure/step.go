@@ -142,6 +142,12 @@ func (s *Step) DeletePod(n *facts.Node, why string) {
 	s.engine.draft.Write(w)
 }
 
+// ResizePod has the containers of the pod of one of the step's nodes get other resources.
+func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why string) {
+	s.engine.draft.Write(plan.Write{Verb: plan.ResizePod, Object: render.Resize(n.Pod, to), UID: n.Pod.UID, Live: live,
+		Why: why})
+}
+
 // updateRecord changes the record of a node, and says whether there is one to change.
 func (e *Engine) updateRecord(node string, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) bool {
 	n := e.view.Live(node)

@@ -65,8 +65,14 @@ func (p *pass) explain(out *plan.RollOut, pending []string) {
 		differences := render.Differences(n.Record, w)
 		for _, d := range differences {
 			takes := takes(n.Record, w, d)
-			if takes == plan.Refused && p.VolumesGrow(n, w) {
+			switch {
+			case takes == plan.Refused && p.VolumesGrow(n, w):
 				takes = plan.Live
+			case takes == plan.NewPod && p.changeOf(n) == resize:
+				takes = plan.Resize
+				if d.Field == "node.resources.limits.memory" && restartFollows(n, w) {
+					takes = plan.ResizeAndRestart
+				}
 			}
 			key := [4]string{d.Field, d.Have, d.Want, string(takes)}
 			if found[key] == nil {

@@ -24,6 +24,9 @@ const (
 	live
 	// restart: the JVM takes it over when it starts.
 	restart
+	// resize: the pod that runs gets other resources, and the JVM is restarted if its memory
+	// follows from them.
+	resize
 	// newPod: the pod is made again.
 	newPod
 )
@@ -71,10 +74,14 @@ func (p *pass) workOutChange(n *facts.Node) change {
 	if lost(n) {
 		return min(p.recordChange(n, p.wanted(n)), live)
 	}
-	if n.Pod != nil && n.Pod.DeletionTimestamp == nil && p.MadeForAnother(n) {
+	w := p.wanted(n)
+	out := p.recordChange(n, w)
+	if out != resize && n.Pod != nil && n.Pod.DeletionTimestamp == nil && p.MadeForAnother(n) {
+		if out < resize && p.mayResize(n, w) { // back to what its record still says
+			return resize
+		}
 		return newPod
 	}
-	out := p.recordChange(n, p.wanted(n))
 	if out < restart && behind(n) {
 		return restart
 	}
@@ -92,11 +99,17 @@ func (p *pass) recordChange(n *facts.Node, w render.Wanted) change {
 		out = compare(n.Record, w)
 		p.changes[hashes] = out
 	}
+	if out == resize && !p.mayResize(n, w) {
+		return newPod
+	}
 	return out
 }
 
 func compare(have *v1alpha1.CassandraNode, w render.Wanted) change {
 	if render.PodHash(have.Spec.Pod) != render.PodHash(w.Pod) {
+		if render.Resizable(have.Spec.Pod, w.Pod) && have.Spec.Configuration.Version == w.Configuration.Version {
+			return resize
+		}
 		return newPod
 	}
 	changes, err := config.Diff(&have.Spec.Configuration, &w.Configuration)
@@ -129,7 +142,7 @@ func (p *pass) noteFormats() {
 // behind says that the JVM that runs cannot take over what the record says without a restart.
 func behind(n *facts.Node) bool {
 	c := n.Record.Status.Configuration
-	return c != nil && c.RestartNeeded && current(n) && n.CurrentAgent() != nil &&
+	return owesRestart(n) || c != nil && c.RestartNeeded && current(n) && n.CurrentAgent() != nil &&
 		n.Agent.Process == facts.ProcessRunning
 }
 
@@ -171,6 +184,8 @@ func (p *pass) notBack(n *facts.Node) string {
 	case settings.LineOf(agent.Ring.ReleaseVersion) != settings.LineOf(n.Record.Spec.Configuration.Version):
 		return fmt.Sprintf("it runs Cassandra %s, and version is %s: is its image %s of that release?",
 			agent.Ring.ReleaseVersion, n.Record.Spec.Configuration.Version, n.Record.Spec.Pod.Image)
+	case owesRestart(n):
+		return "its JVM does not run with the new memory yet"
 	case status.Configuration == nil || status.Configuration.RestartNeeded:
 		return "its JVM does not run with the new configuration yet"
 	case status.Configuration.Message != "":

@@ -114,24 +114,31 @@ func (p *pass) mayGoDown(among, others []string) []string {
 // is touched if one cannot.
 func (p *pass) withoutRoom() []guard.Refusal {
 	of := guard.Recreated{Nodes: guard.Nodes{Snapshot: p.Snapshot}, Pods: map[string]*corev1.Pod{}}
-	made := map[string]*corev1.Pod{}
 	for _, name := range p.Members() {
 		n := p.Live(name)
 		if n == nil || p.SpecRejected || p.changeOf(n) != newPod {
 			continue
 		}
-		w := p.wanted(n)
-		hash := p.WantedHashes(w).Pod
-		if made[hash] == nil {
-			pod, err := render.Pod(p.Owner(), render.Record(p.Owner(), w, nil, ""), p.Install)
-			if err != nil {
-				continue // such a spec is refused
-			}
-			made[hash] = pod
+		if pod := p.rendered(p.wanted(n)); pod != nil {
+			of.Names, of.Pods[name] = append(of.Names, name), pod
 		}
-		of.Names, of.Pods[name] = append(of.Names, name), made[hash]
 	}
 	return guard.Check(of, p.rules.Room...)
+}
+
+// rendered is a pod as the spec describes it, for what it asks of a host; nil for a spec that is
+// refused.
+func (p *pass) rendered(w render.Wanted) *corev1.Pod {
+	hash := p.WantedHashes(w).Pod
+	pod, known := p.made[hash]
+	if !known {
+		pod, _ = render.Pod(p.Owner(), render.Record(p.Owner(), w, nil, ""), p.Install)
+		if p.made == nil {
+			p.made = map[string]*corev1.Pod{}
+		}
+		p.made[hash] = pod
+	}
+	return pod
 }
 
 // members asks guards about those of the members of which something holds.

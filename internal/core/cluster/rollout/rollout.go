@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
@@ -100,6 +102,10 @@ type pass struct {
 	// asked says that the ring was asked in this pass whether it can do without the wave; started,
 	// that a node of it is to start.
 	asked, started bool
+	// written says that the ledger is written in this pass, which nobody else has written since.
+	written bool
+	// made are pods as nodes are to have them, by the hash of the pod.
+	made map[string]*corev1.Pod
 }
 
 func newPass(v *assess.View) *pass {
@@ -110,6 +116,7 @@ func newPass(v *assess.View) *pass {
 func (p *pass) write(live bool, why string, change func(*State)) {
 	change(&p.state)
 	state := p.state
+	p.written = true
 	p.step.Write(live, why, func(_ *ledger.Ring, own *ledger.Step) { own.State = ledger.Encoded(state) })
 }
 

@@ -122,12 +122,17 @@ func (p *pass) wantsDown(n *facts.Node) bool {
 		p.Of(n.Name).Process == assess.Absent || unfinishedRestart(n) {
 		return false
 	}
-	return p.podDiffers(n) || p.changeOf(n) == restart
+	switch change := p.changeOf(n); change {
+	case resize:
+		return p.resizeWantsDown(n, p.wanted(n))
+	default:
+		return p.podDiffers(n) || change == restart
+	}
 }
 
 // podDiffers says that the pod of a node is not what the spec describes.
 func (p *pass) podDiffers(n *facts.Node) bool {
-	return n.Pod != nil && n.Pod.Annotations[v1alpha1.AnnotationTemplateHash] != render.PodHash(p.wanted(n).Pod)
+	return n.Pod != nil && (n.PodTemplate() != render.PodHash(p.wanted(n).Pod) || render.HalfResized(n.Record, n.Pod))
 }
 
 // continueNode brings one node of the wave on, and says what it waits for; nothing if it is back.
@@ -155,6 +160,13 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 		p.started = true
 		p.start(n, "its turn has come")
 		return "it starts"
+	case hasPaid(n):
+		p.step.UpdateRecord(n.Name, false, "its JVM has the new memory", func(spec *v1alpha1.CassandraNodeSpec) {
+			spec.Resized.Restart = ""
+		})
+		return "it has restarted"
+	case !lost(n) && p.changeOf(n) == resize:
+		return p.resizeNode(n, w, mayGoDown)
 	case p.podDiffers(n) && is.Process != assess.Absent:
 		if !mayGoDown {
 			return "it is yet to stop"
@@ -171,6 +183,9 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 		until := metav1.NewTime(p.Now.Add(intentLife))
 		p.step.UpdateRecord(n.Name, false, "its JVM is to restart", func(spec *v1alpha1.CassandraNodeSpec) {
 			take(spec)
+			if owesRestart(n) {
+				spec.Resized.Restart = p.restartID(n.Name)
+			}
 			spec.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: p.restartID(n.Name), NotAfter: &until}}
 		})
 		return "it restarts"

@@ -329,6 +329,10 @@ func (k *Keeper) pod(n *facts.Node) {
 		return
 	}
 	k.relabelPod(n)
+	if r := n.Record.Spec.Resized; r != nil && !r.Of(n.Pod.UID) {
+		k.update(n, false, "the pod that was resized is gone",
+			func(spec *v1alpha1.CassandraNodeSpec) { spec.Resized = nil })
+	}
 	if metav1.GetControllerOfNoCopy(n.Pod) == nil {
 		pod := plan.Named(n.Pod)
 		pod.SetOwnerReferences(render.RecordReference(n.Record))

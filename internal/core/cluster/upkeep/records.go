@@ -202,6 +202,10 @@ func (k *Keeper) restoreRecords() {
 			w = render.AsMade(w, n)
 		}
 		record := render.Record(k.Owner(), w, k.ClaimsOf(w), k.Adopts())
+		if n != nil && n.Pod != nil && render.WasResized(n.Pod, w.Pod) {
+			record.Spec.Resized = render.ResizedTo(n.Pod, w.Pod)
+			record.Spec.Resized.Restart = "unknown" // whether its JVM was restarted went with the record
+		}
 		if s := k.Ledger.Step; !member && inWave && !slices.Contains(s.Withdrawn, w.Name) &&
 			s.Kind != ledger.AdoptRing && s.Stage == ledger.StageTickets {
 			// The agent may have begun by this ticket. A new record must have it from the first
