@@ -24,6 +24,27 @@ const (
 // the spec. CassandraNodes have ConditionReady too.
 const ConditionConfigurationApplied = "ConfigurationApplied"
 
+// Conditions of a CassandraTask that has finished, as those of a Job. CassandraTasks have
+// ConditionReconciling and ConditionStalled, too.
+const (
+	// ConditionComplete – it is done on every node.
+	ConditionComplete = "Complete"
+	// ConditionFailed – it is over, and not done on every node.
+	ConditionFailed = "Failed"
+)
+
+// Reasons of the conditions of a CassandraTask; ReasonWaiting is one of Reconciling, too.
+const (
+	ReasonTaskRunning   = "Running"
+	ReasonTaskSucceeded = "Succeeded"
+	// ReasonTaskNodesFailed – it failed on a node as often as it may.
+	ReasonTaskNodesFailed = "NodesFailed"
+	// ReasonTaskDeadlineExceeded – it had not begun on a node when its time was over.
+	ReasonTaskDeadlineExceeded = "DeadlineExceeded"
+	// ReasonTaskInvalidTarget – it names what the cluster does not have. Nothing was run.
+	ReasonTaskInvalidTarget = "InvalidTarget"
+)
+
 // Reasons of ConditionReady, of both kinds.
 const (
 	ReasonAllNodesReady = "AllNodesReady"

@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&CassandraCluster{}, &CassandraClusterList{},
 		&CassandraNode{}, &CassandraNodeList{},
+		&CassandraTask{}, &CassandraTaskList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

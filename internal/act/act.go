@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,8 +122,14 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.putLedger(ctx, w.Ledger)
 	case plan.IssueAuthority, plan.IssueCertificate:
 		return p.certificate(ctx, w)
+	case plan.ApplyStatus:
+		return p.applyStatus(ctx, w)
 	case plan.Event:
-		p.Recorder.Eventf(p.snapshot.Cluster, nil, w.EventType, w.Reason, "Reconcile", "%s", w.Why)
+		var regarding runtime.Object = p.snapshot.Cluster
+		if w.Object != nil {
+			regarding = w.Object
+		}
+		p.Recorder.Eventf(regarding, nil, w.EventType, w.Reason, "Reconcile", "%s", w.Why)
 		return nil
 	default:
 		return fmt.Errorf("unknown verb %q", w.Verb)
@@ -264,6 +271,29 @@ func (p *pass) putLedger(ctx context.Context, l *ledger.Ledger) error {
 	object.UID, object.ResourceVersion = l.UID, l.ResourceVersion
 	if err := p.Client.Update(ctx, object, client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
+	}
+	return p.wrote(object)
+}
+
+// applyStatus is a server-side apply of the version that was seen: a uid would not be looked at,
+// since a write to the status takes the metadata from what is stored.
+func (p *pass) applyStatus(ctx context.Context, w plan.Write) error {
+	if w.ResourceVersion == "" {
+		return errors.New("apply of a status without the version of what was seen")
+	}
+	task := w.Object.(*v1alpha1.CassandraTask)
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&task.Status)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("CassandraTask"))
+	object.SetNamespace(task.Namespace)
+	object.SetName(task.Name)
+	object.SetResourceVersion(w.ResourceVersion)
+	if err := p.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {
+		return client.IgnoreNotFound(err) // it was deleted meanwhile
 	}
 	return p.wrote(object)
 }

@@ -37,6 +37,7 @@ and, with your rights, changes what they are asked to do:
   restart          restart every JVM of a cluster, a datacenter or a rack
   pause            begin nothing new on a cluster
   resume           end a pause, and the hold of a roll-out
+  task             have nodes run an operation: flush, cleanup, upgradesstables or repair
   debug            stop Cassandra on a node, and keep its pod to look into
   repair           have a node repaired for which that is recommended
   start-anyway     let a node start that was down for longer than deletions are kept
@@ -63,7 +64,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newClearLeftovers(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newClearLeftovers(s))
 	root.AddCommand(s.command(startAnyway), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root

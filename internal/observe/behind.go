@@ -19,7 +19,8 @@ import (
 // versions of the kinds that the operator writes.
 var versions = map[string]schema.GroupVersion{
 	"CassandraCluster": v1alpha1.GroupVersion, "CassandraNode": v1alpha1.GroupVersion,
-	"Pod": corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
+	"CassandraTask": v1alpha1.GroupVersion,
+	"Pod":           corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
 	"Service":   corev1.SchemeGroupVersion,
 	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion,
 	"ServiceAccount": corev1.SchemeGroupVersion,
@@ -45,7 +46,7 @@ func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store
 			return fmt.Errorf("get %s: %w", key, err)
 		case key.Kind == "Secret":
 			store.Gone(key) // never from a cache: nobody has asked for it, since its record is not in the view
-		case key.Kind != "CassandraCluster" && !listed(key.Kind, object.Labels, cluster):
+		case key.Kind != "CassandraCluster" && key.Kind != "CassandraTask" && !listed(key.Kind, object.Labels, cluster):
 			store.Gone(key) // somebody has taken labels away, and the cache will never show it
 		default:
 			return fmt.Errorf("%w: %s", ErrBehind, key)

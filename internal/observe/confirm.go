@@ -57,6 +57,9 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	if err := same(ctx, s); err != nil {
 		return err
 	}
+	if err := r.sameTasks(ctx, s); err != nil {
+		return err
+	}
 	return r.Agents.Confirm(ctx, s)
 }
 
@@ -168,6 +171,26 @@ func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
 			case live.Claim.UID != c.Claim.UID || live.Bound():
 				return fmt.Errorf("%w: claim %s", ErrChanged, c.Claim.Name)
 			}
+		}
+	}
+	return nil
+}
+
+// sameTasks compares what says whether a task that had not finished is to be done.
+func (r *Reader) sameTasks(ctx context.Context, s *facts.Snapshot) error {
+	for _, t := range s.Tasks {
+		if t.Status.Finished() {
+			continue
+		}
+		live := &v1alpha1.CassandraTask{}
+		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(t), live); {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: task %s is gone", ErrChanged, t.Name)
+		case err != nil:
+			return fmt.Errorf("read task %s: %w", t.Name, err)
+		case live.UID != t.UID || live.Status.Finished() ||
+			(live.DeletionTimestamp == nil) != (t.DeletionTimestamp == nil):
+			return fmt.Errorf("%w: task %s", ErrChanged, t.Name)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)
 	o.nodes(s)
+	o.tasks(s)
 	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts} {
 		if err := look(ctx, s); err != nil {
 			return nil, err
@@ -84,6 +86,7 @@ func (r *Reader) Forget(cluster types.NamespacedName) {
 // objects are those that carry the name of a cluster in their labels, in one namespace.
 type objects struct {
 	records  v1alpha1.CassandraNodeList
+	given    v1alpha1.CassandraTaskList
 	pods     corev1.PodList
 	claims   corev1.PersistentVolumeClaimList
 	services corev1.ServiceList
@@ -109,7 +112,11 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
+	if err := from.List(ctx, &o.given, client.InNamespace(key.Namespace)); err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
 	each(o, "CassandraNode", o.records.Items)
+	each(o, "CassandraTask", o.given.Items)
 	each(o, "Pod", o.pods.Items)
 	each(o, "PersistentVolumeClaim", o.claims.Items)
 	each(o, "Service", o.services.Items)
@@ -257,6 +264,18 @@ func (o *objects) nodes(s *facts.Snapshot) {
 		n.Secret, n.SecretEdited = s.Shared.Secrets[name], o.edited[name]
 	}
 	s.AuthorityEdited = o.edited[v1alpha1.AuthorityName(s.Cluster.Name)]
+}
+
+// tasks are those that name the cluster, in their order.
+func (o *objects) tasks(s *facts.Snapshot) {
+	for i := range o.given.Items {
+		if t := &o.given.Items[i]; t.Spec.Cluster.Name == s.Cluster.Name {
+			s.Tasks = append(s.Tasks, t)
+		}
+	}
+	slices.SortFunc(s.Tasks, func(a, b *v1alpha1.CassandraTask) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
 }
 
 // preferred says that a record pins the claim, where a node has several for one volume.

@@ -142,15 +142,18 @@ func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 // watched are the kinds whose objects wake their cluster.
 func watched() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraNode{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
+		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
 		&corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	}
 }
 
-// ofCluster is the cluster that an object names in its labels.
+// ofCluster is the cluster that an object names in its labels, and a task in its spec.
 func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[v1alpha1.LabelCluster]
+	if t, is := object.(*v1alpha1.CassandraTask); is {
+		name = t.Spec.Cluster.Name
+	}
 	if name == "" {
 		return nil
 	}

@@ -31,6 +31,7 @@ import (
 var (
 	clusters = v1alpha1.GroupVersion.WithResource("cassandraclusters")
 	nodes    = v1alpha1.GroupVersion.WithResource("cassandranodes")
+	tasks    = v1alpha1.GroupVersion.WithResource("cassandratasks")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies

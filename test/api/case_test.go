@@ -76,10 +76,8 @@ func author(kind string, status bool, object *unstructured.Unstructured) *rest.C
 }
 
 func resourceOf(kind string) schema.GroupVersionResource {
-	if kind == "CassandraNode" {
-		return nodes
-	}
-	return clusters
+	return map[string]schema.GroupVersionResource{"CassandraCluster": clusters, "CassandraNode": nodes,
+		"CassandraTask": tasks}[kind]
 }
 
 // run tries a case at one of its places, and notes what it shows.

@@ -36,14 +36,17 @@ func TestSamples(t *testing.T) {
 			objects, err := decode(path)
 			must(t, err)
 			for _, object := range objects {
-				stored, err := dynamicClient(t, server).Resource(clusters).Namespace("default").Create(t.Context(),
+				stored, err := dynamicClient(t, server).Resource(resourceOf(object.GetKind())).Namespace("default").Create(t.Context(),
 					object,
 					metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 				must(t, err)
-				var typed v1alpha1.CassandraCluster
-				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, &typed,
+				var typed any = &v1alpha1.CassandraCluster{}
+				if object.GetKind() == "CassandraTask" {
+					typed = &v1alpha1.CassandraTask{}
+				}
+				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, typed,
 					true))
-				back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+				back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 				must(t, err)
 				// Values may be written in another way: 10m becomes 10m0s.
 				if got, want := leaves("", back["spec"]), leaves("", stored.Object["spec"]); !slices.Equal(got, want) {
@@ -141,6 +144,14 @@ volumes: {onClusterDeletion: Retain}
 	must(t, err)
 	if wanted, err := json.Marshal(want); err != nil || string(got) != string(wanted) {
 		t.Errorf("spec\n  %s\nwant\n  %s", got, wanted)
+	}
+	task, err := dynamicClient(t, server).Resource(tasks).Namespace("default").
+		Create(t.Context(), base("CassandraTask"), metav1.CreateOptions{DryRun: dry})
+	must(t, err)
+	spec, _, _ = unstructured.NestedMap(task.Object, "spec")
+	if want := map[string]any{"cluster": map[string]any{"name": "demo"}, "type": "Flush", "concurrency": int64(1),
+		"maxAttempts": int64(3), "deadline": "24h"}; !reflect.DeepEqual(spec, want) {
+		t.Errorf("spec of a task\n  %v\nwant\n  %v", spec, want)
 	}
 }
 

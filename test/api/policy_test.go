@@ -115,6 +115,8 @@ func newScene(t *testing.T) *scene {
 		stranger:      withToken(tokenOf(t, s.namespace, other, pod(t, s.namespace, "other-dc1-r1-0", other))),
 		application:   withToken(tokenOf(t, s.namespace, "app", pod(t, s.namespace, "app", "app"))),
 	}
+	_, err = s.in(admin, tasks).Create(t.Context(), base("CassandraTask"), metav1.CreateOptions{})
+	must(t, err)
 	cluster, err := s.in(admin, clusters).Create(t.Context(), base("CassandraCluster"),
 		metav1.CreateOptions{})
 	must(t, err)
@@ -275,6 +277,12 @@ func TestPolicies(t *testing.T) {
 		{"an administrator writes the status of a cluster", byCluster, func() error {
 			return s.change(admin, clusters, "demo", "status", map[string]any{"nodes": int64(3)}, "status")
 		}, "the status of a CassandraCluster is written by the operator, not by localkube-admin"},
+		{"the operator writes the status of a task", byCluster, func() error {
+			return s.change(operator, tasks, "flush", "status", map[string]any{"phase": "Pending"}, "status")
+		}, ""},
+		{"an administrator writes the status of a task", byCluster, func() error {
+			return s.change(admin, tasks, "flush", "status", map[string]any{"phase": "Succeeded"}, "status")
+		}, "the status of a CassandraTask is written by the operator, not by localkube-admin"},
 		{"the operator sets a finalizer on a cluster", byCluster, func() error {
 			return s.change(operator, clusters, "demo", "metadata",
 				map[string]any{"finalizers": []any{v1alpha1.FinalizerCluster}})

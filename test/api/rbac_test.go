@@ -75,6 +75,10 @@ func TestOperatorRole(t *testing.T) {
 			subresource: "status", namespace: shop},
 		request{verb: "get", resource: "secrets", namespace: shop, name: v1alpha1.AuthorityName("orders")},
 		request{verb: "create", resource: "secrets", namespace: shop},
+		request{verb: "watch", group: v1alpha1.Group, resource: "cassandratasks"},
+		request{verb: "delete", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandratasks", subresource: "status",
+			namespace: shop},
 		request{verb: "watch", resource: "nodes"},
 		request{verb: "watch", resource: "persistentvolumes"},
 		request{verb: "create", group: "events.k8s.io", resource: "events", namespace: shop},
@@ -87,6 +91,8 @@ func TestOperatorRole(t *testing.T) {
 	refused := []request{
 		{verb: "create", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		{verb: "delete", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
+		{verb: "create", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
+		{verb: "patch", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
 		{verb: "deletecollection", resource: "persistentvolumeclaims", namespace: shop},
 		{verb: "deletecollection", group: v1alpha1.Group, resource: "cassandranodes", namespace: shop},
 		{verb: "list", resource: "secrets", namespace: shop},
@@ -126,6 +132,7 @@ func TestUserRoles(t *testing.T) {
 	}
 	cluster := request{group: v1alpha1.Group, resource: "cassandraclusters", namespace: namespace}
 	record := request{group: v1alpha1.Group, resource: "cassandranodes", namespace: namespace}
+	task := request{group: v1alpha1.Group, resource: "cassandratasks", namespace: namespace}
 	status := cluster
 	status.subresource = "status"
 	for _, c := range []struct {
@@ -138,6 +145,9 @@ func TestUserRoles(t *testing.T) {
 		{"patch", cluster, []string{"admin", "edit"}},
 		{"delete", cluster, []string{"admin", "edit"}},
 		{"patch", status, nil},
+		{"create", task, []string{"admin", "edit"}},
+		{"delete", task, []string{"admin", "edit"}},
+		{"get", task, []string{"admin", "edit", "view"}},
 		{"watch", record, []string{"admin", "edit", "view"}},
 		{"patch", record, nil},
 		{"delete", record, nil},

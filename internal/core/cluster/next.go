@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/rollout"
+	"helenus.io/helenus/internal/core/cluster/task"
 	"helenus.io/helenus/internal/core/cluster/upgradesstables"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
 	"helenus.io/helenus/internal/core/facts"
@@ -38,6 +39,7 @@ var entries = []entry{
 	{name: "Agents", run: upkeepOf((*upkeep.Keeper).Agents)},
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
 
+	{name: "TaskResults", run: reportTasks},
 	{name: "OpenStep", run: openStep, gate: true},
 	{name: "Maintenance", when: hasRing, run: maintain},
 
@@ -52,17 +54,18 @@ var entries = []entry{
 		opens: lastJoinIsOver},
 	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
 	{name: "UpgradeSSTables", when: ringCanChange, run: propose(ledger.UpgradeSSTables)},
+	{name: tasks, when: ringCanChange, run: proposeTask},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
 }
 
 // procedures are all that there are.
 func procedures(rules guard.Rules) []procedure.Procedure {
-	return []procedure.Procedure{
+	return append([]procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
-	}
+	}, task.Procedures(rules)...)
 }
 
 // noRingYet: the spec is accepted, and no ticket was ever issued.
@@ -103,6 +106,21 @@ func sharedObjects(p *pass) plan.Result { return p.keeper.SharedObjects(p.engine
 func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
 
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
+
+// tasks is the entry by which tasks begin.
+const tasks = "Tasks"
+
+func reportTasks(p *pass) plan.Result { return task.Report(p.engine.View(), p.draft) }
+
+// proposeTask begins the task whose turn it is, of whichever type it is.
+func proposeTask(p *pass) plan.Result {
+	for _, kind := range task.Kinds() {
+		if r := p.engine.Propose(kind); r.Outcome != plan.Done {
+			return r
+		}
+	}
+	return plan.Nothing()
+}
 
 func propose(kind ledger.Kind) func(*pass) plan.Result {
 	return func(p *pass) plan.Result { return p.engine.Propose(kind) }
@@ -158,6 +176,9 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 		if e.gate && r.Outcome != plan.Done && (r.Outcome == plan.Act || e.opens == nil || !e.opens(p)) {
 			break
 		}
+	}
+	if len(snapshot.Tasks) > 0 {
+		task.Explain(p.engine.View(), draft, tasks)
 	}
 	return draft.Plan
 }

@@ -42,6 +42,7 @@ func TestTraces(t *testing.T) {
 		"rolls-out-a-setting":                    traceRollOut,
 		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,
+		"flushes-for-a-task":                     traceTask,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &trace{}
@@ -142,6 +143,13 @@ func (s *trace) write(w plan.Write) {
 	}
 	s.say("  → %s [%s]", w, strings.Join(marks, " "))
 	switch o := w.Object.(type) {
+	case *v1alpha1.CassandraTask:
+		if w.Verb == plan.ApplyStatus {
+			s.say("      %s %s: %s", o.Status.Phase, o.Status.Progress, o.Status.Message)
+			for _, n := range o.Status.Nodes {
+				s.say("      %s %s after %d attempts %s", n.Node, n.Phase, n.Attempts, n.Message)
+			}
+		}
 	case *v1alpha1.CassandraNode:
 		if w.Verb == plan.Create || w.Verb == plan.Apply {
 			s.say("      %s", recordInWords(o))
@@ -423,6 +431,16 @@ func traceCorrection(t *testing.T, s *trace) {
 	s.runUntilIdle(w, nil)
 	s.say("\nThe image is another one.")
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
+	s.runUntilIdle(w, nil)
+}
+
+func traceTask(t *testing.T, s *trace) {
+	w := formed(t)
+	w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Keyspaces: []string{"shop"}, Concurrency: 2,
+		TTLAfterFinished: &metav1.Duration{Duration: time.Minute}})
+	s.runUntilIdle(w, nil)
+	s.say("\nIts time is over.")
+	w.now = w.now.Add(time.Minute)
 	s.runUntilIdle(w, nil)
 }
 

@@ -255,6 +255,8 @@ func (w *world) do(write plan.Write) {
 		w.release(write)
 	case plan.SetOwners:
 		w.snapshot.Nodes[write.Object.GetName()].Pod.OwnerReferences = write.Object.GetOwnerReferences()
+	case plan.ApplyStatus:
+		w.tell(write)
 	case plan.Event:
 		w.events = append(w.events, write.Reason)
 	}
@@ -361,6 +363,9 @@ func (w *world) remove(write plan.Write) {
 	case *v1alpha1.CassandraNode:
 		when := metav1.NewTime(w.now)
 		w.snapshot.Nodes[o.Name].Record.DeletionTimestamp = &when
+	case *v1alpha1.CassandraTask:
+		w.snapshot.Tasks = slices.DeleteFunc(slices.Clone(w.snapshot.Tasks),
+			func(t *v1alpha1.CassandraTask) bool { return t.UID == write.UID })
 	case *corev1.Secret:
 		delete(w.snapshot.Shared.Secrets, o.Name)
 		for _, n := range w.snapshot.Nodes {

@@ -34,6 +34,9 @@ type Snapshot struct {
 	Ledger *ledger.Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.
 	LedgerProblem string
+	// Tasks that name the cluster, the oldest first, and of one age by uid. Each is done in this
+	// order.
+	Tasks []*v1alpha1.CassandraTask
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
@@ -172,6 +175,16 @@ func (n *Node) CurrentAgent() *Agent {
 // StatusIsCurrent says that the record's status was written by the agent of the present pod.
 func (n *Node) StatusIsCurrent() bool {
 	return n != nil && n.Record != nil && n.Pod != nil && n.Record.Status.PodUID == n.Pod.UID
+}
+
+// Task by its uid; nil if there is none.
+func (s *Snapshot) Task(uid string) *v1alpha1.CassandraTask {
+	for _, t := range s.Tasks {
+		if string(t.UID) == uid {
+			return t
+		}
+	}
+	return nil
 }
 
 // Owned says that the object carries the controlling owner reference to the given uid.

@@ -130,6 +130,14 @@ func (s *Step) IntentID(purpose, node string) string {
 	return s.ID + "/" + purpose + "/" + node
 }
 
+// AttemptID is the id of the present attempt of an operation: the first one has the plain name.
+func (s *Step) AttemptID(purpose, node string) string {
+	if n := s.Attempts[node]; n > 0 {
+		purpose = fmt.Sprintf("%s-%d", purpose, n)
+	}
+	return s.IntentID(purpose, node)
+}
+
 // OfIntent is the id of the step that an intent belongs to.
 func OfIntent(intent string) string {
 	id, _, _ := strings.Cut(intent, "/")

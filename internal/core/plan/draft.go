@@ -62,10 +62,11 @@ func (d *Draft) WakeIn(after time.Duration) {
 	d.Wake = min(d.Wake, after)
 }
 
-// Pending says that objects are written just now: what follows would rest on them. The ledger and
-// events do not count.
+// Pending says that objects are written just now: what follows would rest on them. The ledger,
+// events and the statuses of tasks do not count.
 func (d *Draft) Pending() bool {
-	return slices.ContainsFunc(d.Writes, func(w Write) bool { return w.Verb != PutLedger && w.Verb != Event })
+	return slices.ContainsFunc(d.Writes,
+		func(w Write) bool { return w.Verb != PutLedger && w.Verb != Event && w.Verb != ApplyStatus })
 }
 
 // Has says that the plan writes an object already.

@@ -52,7 +52,10 @@ const (
 	IssueAuthority Verb = "IssueAuthority"
 	// IssueCertificate makes or renews the certificate of a node's agent.
 	IssueCertificate Verb = "IssueCertificate"
-	// Event tells people something about the cluster.
+	// ApplyStatus makes the status of a task what that of Object is, of the ResourceVersion that was
+	// seen. The operator alone writes it.
+	ApplyStatus Verb = "ApplyStatus"
+	// Event tells people something about the cluster, or about Object.
 	Event Verb = "Event"
 )
 
@@ -93,12 +96,12 @@ type Write struct {
 func (w Write) String() string {
 	target := w.Node
 	switch {
+	case w.Verb == Event:
+		target = w.Reason
 	case w.Object != nil:
 		target = fmt.Sprintf("%s %s", KindOf(w.Object), w.Object.GetName())
 	case w.Ledger != nil:
 		target = "ledger"
-	case w.Verb == Event:
-		target = w.Reason
 	}
 	if w.Why == "" {
 		return fmt.Sprintf("%s %s", w.Verb, target)
@@ -131,6 +134,9 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraNode:
 		return &v1alpha1.CassandraNode{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraNode"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraTask:
+		return &v1alpha1.CassandraTask{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraTask"}, ObjectMeta: meta}
 	default:
 		return object
 	}

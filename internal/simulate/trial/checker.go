@@ -143,7 +143,10 @@ func (o *checker) changed(e apiserver.Event) {
 		o.secret(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.contested(e, object)
+		o.worksOn(e, object, byOperator)
 		o.record(e, object, byOperator)
+	case *v1alpha1.CassandraTask:
+		o.task(e, object)
 	case *v1alpha1.CassandraCluster:
 		o.turn.describe(object)
 		if o.w.ClocksAreTrue() && slices.ContainsFunc(object.Status.Notices,

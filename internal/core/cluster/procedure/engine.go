@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -230,11 +231,12 @@ func (e *Engine) isOpen(kind ledger.Kind) bool {
 
 // begin writes a step down, counts it, and runs its first stage.
 func (e *Engine) begin(p *Procedure, o *Opening) plan.Result {
-	now := e.view.Now
+	now, id := e.view.Now, o.ID
 	e.putLedger(true, o.Why, func(l *ledger.Ledger) {
 		l.Steps++
+		id = cmp.Or(id, StepID(e.view, l.Steps))
 		step := &ledger.Step{
-			ID: StepID(e.view, l.Steps), Kind: p.Kind, Class: p.Class, Stage: o.Stage,
+			ID: id, Attempts: o.Attempts, Kind: p.Kind, Class: p.Class, Stage: o.Stage,
 			Generation: e.view.Cluster.Generation,
 			OpenedAt:   now, StageSince: now, Datacenters: o.Datacenters, Nodes: slices.Sorted(slices.Values(o.Nodes)),
 		}
@@ -253,7 +255,7 @@ func (e *Engine) begin(p *Procedure, o *Opening) plan.Result {
 	if o.Event != "" {
 		e.draft.Event(corev1.EventTypeNormal, o.Event, "%s", o.EventMessage)
 	}
-	e.stage(e.view.Ledger.StepByID(StepID(e.view, e.view.Ledger.Steps)))
+	e.stage(e.view.Ledger.StepByID(id))
 	return plan.Acting("%s", o.ResultMessage)
 }
 

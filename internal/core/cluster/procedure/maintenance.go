@@ -121,7 +121,7 @@ func (e *Engine) nameLong(kind ledger.Kind) {
 }
 
 func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
-	if e.agentGone(n) {
+	if AgentGone(n) {
 		return nil
 	}
 	var waiting []string
@@ -161,9 +161,9 @@ func (e *Engine) withdrawUnbegun(s *ledger.Step, n *facts.Node, why string) {
 	})
 }
 
-// agentGone says that the pod which last spoke for a node no longer exists: what ran in it has
+// AgentGone says that the pod which last spoke for a node no longer exists: what ran in it has
 // ended.
-func (e *Engine) agentGone(n *facts.Node) bool {
+func AgentGone(n *facts.Node) bool {
 	return n.Record.Status.PodUID != "" && (n.Pod == nil || n.Pod.UID != n.Record.Status.PodUID)
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
@@ -29,6 +31,11 @@ type Operation struct {
 	Arguments *v1alpha1.OperationArguments
 	// LastBackoff is the longest time between two attempts; 10 min if it is not set.
 	LastBackoff time.Duration
+	// NotAfter is when no node begins it any more; nil if there is no such time.
+	NotAfter *metav1.Time
+	// NeverPostponed says that the step itself decides how often it is attempted, and how long a node
+	// that is down is waited for.
+	NeverPostponed bool
 	// Also changes the record with the write that asks for the operation.
 	Also func(*v1alpha1.CassandraNodeSpec)
 }
@@ -55,7 +62,10 @@ func (p Progress) Result(format string, args ...any) plan.Result {
 func (s *Step) Run(o Operation, nodes []string) Progress {
 	var p Progress
 	refusals, held := s.blockers(o), false
-	memberDown := s.downForLong(refusals)
+	memberDown := ""
+	if !o.NeverPostponed {
+		memberDown = s.downForLong(refusals)
+	}
 	for _, name := range nodes {
 		n := s.engine.view.Live(name)
 		if n == nil {
@@ -71,7 +81,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			p.Finished = append(p.Finished, name)
 		case memberDown != "" && (ended || !asked):
 			s.postpone(o, name, memberDown)
-		case (ended || status == nil || s.engine.agentGone(n)) && s.engine.isDownForLong(s, n):
+		case !o.NeverPostponed && (ended || status == nil || AgentGone(n)) && s.engine.isDownForLong(s, n):
 			s.postpone(o, name, "node "+name+" is down: "+assess.WhyDown(n))
 		case len(refusals) > 0 && (ended || !asked):
 			p.Waiting = append(p.Waiting, name+": "+refusals[0].Message)
@@ -82,7 +92,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 		case ended:
 			why := cmp.Or(status.Message, string(status.Phase))
 			p.Waiting = append(p.Waiting, name+": "+why)
-			if s.postponedAfterFailures(o, name, why) {
+			if !o.NeverPostponed && s.postponedAfterFailures(o, name, why) {
 				continue
 			}
 			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type,
@@ -114,11 +124,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 }
 
 func (s *Step) operationID(o Operation, node string) string {
-	purpose := o.Purpose
-	if n := s.open.Attempts[node]; n > 0 { // the first attempt has the plain name
-		purpose = fmt.Sprintf("%s-%d", purpose, n)
-	}
-	return s.IntentID(purpose, node)
+	return s.open.AttemptID(o.Purpose, node)
 }
 
 // ask writes an operation into a record, and says whether there was room. Operations of other steps
@@ -132,7 +138,8 @@ func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
 		return false
 	}
 	return s.engine.updateRecord(n.Name, live, "operation "+string(o.Type), func(spec *v1alpha1.CassandraNodeSpec) {
-		intent := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id}, Type: o.Type, Arguments: o.Arguments}
+		intent := v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: id, NotAfter: o.NotAfter}, Type: o.Type,
+			Arguments: o.Arguments}
 		spec.Operations = append(slices.DeleteFunc(slices.Clone(spec.Operations), ended), intent)
 		if o.Also != nil {
 			o.Also(spec)
@@ -219,6 +226,26 @@ func (s *Step) WithdrawOperations(node, why string) {
 	}
 }
 
+// Cancel asks the nodes of the step not to begin what they were asked for, and says what goes on all
+// the same: what runs, and what may begin before its node has heard of that.
+func (s *Step) Cancel(why string) []string {
+	var out []string
+	for _, name := range s.Nodes() {
+		n := s.engine.view.Live(name)
+		if n == nil {
+			continue
+		}
+		s.WithdrawOperations(name, why)
+		for _, o := range Unfinished(n) {
+			begun := n.Record.Status.Operation(o.ID) != nil
+			if ledger.OfIntent(o.ID) == s.ID() && (begun && !AgentGone(n) || !begun && n.CurrentAgent() != nil) {
+				out = append(out, fmt.Sprintf("%s on node %s", o.Type, name))
+			}
+		}
+	}
+	return out
+}
+
 // RunInTurn has rows of nodes run an operation, one row after the other, and says whether all have.
 // What is for people: "datacenter dc2 is rebuilt".
 func (s *Step) RunInTurn(o Operation, rows [][]string, what string) (plan.Result, bool) {
@@ -263,7 +290,7 @@ func (s *Step) chosen(o Operation, among []string) string {
 		}
 		status := n.Record.Status.Operation(s.operationID(o, name))
 		succeeded := status != nil && status.Phase == v1alpha1.OperationSucceeded
-		if succeeded || n.CurrentAgent() != nil || !s.engine.agentGone(n) {
+		if succeeded || n.CurrentAgent() != nil || !AgentGone(n) {
 			return name
 		}
 		s.WithdrawOperations(name, "the node is down, and another one is asked")

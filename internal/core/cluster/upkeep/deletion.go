@@ -55,6 +55,12 @@ func (k *Keeper) Deletion() plan.Result {
 			return plan.Acting("deleting the claims: %d left", left)
 		}
 	}
+	for _, t := range k.Tasks {
+		if t.DeletionTimestamp == nil {
+			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(t), UID: t.UID,
+				Why: "its cluster is being deleted"})
+		}
+	}
 	records := k.Records()
 	for _, n := range records {
 		k.removeRecord(n, "the cluster is being deleted")

@@ -1,0 +1,273 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CassandraTask runs one operation on nodes of a cluster, once each. Users create and delete it.
+// The operator writes the status, which has the result of each node, and deletes it when its time
+// is over.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=casstask,categories=helenus
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+type CassandraTask struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec is what is to be done. It cannot be changed.
+	// +required
+	Spec CassandraTaskSpec `json:"spec"`
+	// Status is how far it has come. Only the operator writes it.
+	// +optional
+	Status CassandraTaskStatus `json:"status,omitzero"`
+}
+
+// CassandraTaskList is a list of tasks.
+//
+// +kubebuilder:object:root=true
+type CassandraTaskList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CassandraTask `json:"items"`
+}
+
+// CassandraTaskSpec is what is to be done, and on which nodes: on all members of the ring if
+// nothing selects some of them.
+//
+// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraTask cannot be changed: create another one`
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodes) || !has(self.datacenters) && !has(self.racks)`,message=`nodes is not allowed with datacenters or racks: name the nodes alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'Repair' || self.concurrency == 1`,message=`concurrency must be 1 for Repair: a repair of one node keeps its replicas busy, too`
+type CassandraTaskSpec struct {
+	// Cluster whose nodes are meant, in the namespace of the task.
+	// +required
+	Cluster TaskCluster `json:"cluster"`
+
+	// Type of what is to be done.
+	// +required
+	Type TaskType `json:"type"`
+
+	// Datacenters by name. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=20
+	Datacenters []string `json:"datacenters,omitempty"`
+
+	// Racks by name, of those datacenters. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=20
+	Racks []string `json:"racks,omitempty"`
+
+	// Nodes by the names of their CassandraNodes. Empty: all of the datacenters and racks.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Keyspaces by name. Empty: all that the ring replicates.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=67
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// PrimaryRange limits a Repair to the ranges of which each node is the first replica: on all
+	// members of the ring it compares each range once.
+	// +optional
+	PrimaryRange *bool `json:"primaryRange,omitempty"`
+
+	// Concurrency is how many nodes work at once. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Concurrency int32 `json:"concurrency,omitempty"`
+
+	// MaxAttempts is how often it is begun on a node before that node counts as failed; the others
+	// go on. Default: 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5
+	MaxAttempts int32 `json:"maxAttempts,omitempty"`
+
+	// Deadline is how long the task may take from when it is its turn. On nodes on which it has not
+	// begun by then it fails; what runs ends by itself. At most 168h. Default: 24h.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1s') && duration(self) <= duration('168h')`,message=`deadline must be from 1s to 168h`
+	Deadline *metav1.Duration `json:"deadline,omitempty"`
+
+	// TTLAfterFinished is how long the task stays when it has finished; the operator deletes it
+	// then. Not set: until somebody deletes it. At most 8760h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('8760h')`,message=`ttlAfterFinished must be from 0s to 8760h`
+	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+}
+
+// TaskCluster names the cluster of a task.
+type TaskCluster struct {
+	// Name of the CassandraCluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+}
+
+// TaskType is what a task does on each node.
+//
+// +kubebuilder:validation:Enum=Flush;Cleanup;UpgradeSSTables;Repair
+type TaskType string
+
+// The types. Each is the operation of the same name.
+const (
+	// TaskFlush writes what is in memory to the disk.
+	TaskFlush TaskType = "Flush"
+	// TaskCleanup removes the data that the node no longer owns.
+	TaskCleanup TaskType = "Cleanup"
+	// TaskUpgradeSSTables rewrites the SSTables that have another format than new ones get.
+	TaskUpgradeSSTables TaskType = "UpgradeSSTables"
+	// TaskRepair makes the replicas of the node's ranges the same: nodetool repair --full.
+	TaskRepair TaskType = "Repair"
+)
+
+// TaskTypes are all that there are.
+func TaskTypes() []TaskType {
+	return []TaskType{TaskFlush, TaskCleanup, TaskUpgradeSSTables, TaskRepair}
+}
+
+// TaskPhase is how far a task has come, or a node of it.
+//
+// +kubebuilder:validation:MaxLength=64
+type TaskPhase string
+
+// The phases. Succeeded and Failed are final.
+const (
+	// TaskPending – it has not begun.
+	TaskPending TaskPhase = "Pending"
+	// TaskRunning – it has begun.
+	TaskRunning TaskPhase = "Running"
+	// TaskSucceeded – done: on every node.
+	TaskSucceeded TaskPhase = "Succeeded"
+	// TaskFailed – over, and not done: on some node at least.
+	TaskFailed TaskPhase = "Failed"
+)
+
+// Final says that it does not change any more.
+func (p TaskPhase) Final() bool { return p == TaskSucceeded || p == TaskFailed }
+
+// CassandraTaskStatus is how far a task has come.
+type CassandraTaskStatus struct {
+	// ObservedGeneration is the generation of the spec that it is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Phase of the task.
+	// +optional
+	Phase TaskPhase `json:"phase,omitempty"`
+
+	// Message says what happens, what is waited for, or what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// Progress is how many of its nodes are done, such as 2/3.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// Total, Succeeded and Failed count its nodes.
+	// +optional
+	Total int32 `json:"total,omitempty"`
+	// +optional
+	Succeeded int32 `json:"succeeded,omitempty"`
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+
+	// StartedAt is when it was its turn. The deadline counts from then.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// FinishedAt is when the phase became final.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+
+	// Conditions: Reconciling until it has finished, then Complete or Failed, and Stalled with
+	// Failed. Each is there only while it is True.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Nodes of the task, by name, each with its result.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=1000
+	Nodes []TaskNode `json:"nodes,omitempty"`
+}
+
+// MaxTaskNodes is how many nodes a task can have.
+const MaxTaskNodes = 1000
+
+// TaskNode is the result of one node.
+type TaskNode struct {
+	// Node is the name of the CassandraNode.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node"`
+
+	// Phase of it there.
+	// +required
+	Phase TaskPhase `json:"phase"`
+
+	// Message says in the words of the node what was done, or what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// Attempts is how often it was begun there.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// Operation is the id of the last attempt, in status.operations of the CassandraNode.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Operation string `json:"operation,omitempty"`
+
+	// StartedAt is when it was begun first.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// FinishedAt is when the phase became final.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// Finished says that the task is over and never goes on.
+func (s *CassandraTaskStatus) Finished() bool { return s.Phase.Final() }

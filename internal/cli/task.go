@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+const taskLong = `Has the nodes of a cluster run one operation, once each: Flush, Cleanup, UpgradeSSTables or
+Repair. The operator begins it when no change of the ring is under way, and keeps the
+result of each node in the status of the task: kubectl get casstask.
+
+It creates a CassandraTask, with your rights. With --wait it says how far that is, and
+ends with it. Deleting the task cancels what has not begun.`
+
+// taskPoll is how often a task is asked for: a person looks at it.
+const taskPoll = time.Second
+
+// tasking are the flags of a task.
+type tasking struct {
+	spec          v1alpha1.CassandraTaskSpec
+	deadline, ttl time.Duration
+	primaryRange  bool
+	wait          bool
+}
+
+func newTask(s *settings) *cobra.Command {
+	var t tasking
+	cmd := &cobra.Command{
+		Use: "task CLUSTER TYPE", Short: "Have nodes run an operation: flush, cleanup, upgradesstables or repair",
+		Long: taskLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("name one CassandraCluster and a type, %s: kubectl helenus task orders flush",
+					typesInWords())
+			}
+			return nil
+		},
+		Example: "  kubectl helenus task orders flush --wait\n" +
+			"  kubectl helenus task orders cleanup --datacenters dc1 --racks r1,r2 --concurrency 2\n" +
+			"  kubectl helenus task orders repair --nodes orders-dc1-r1-0 --keyspaces shop",
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.giveTask(ctx, c, args[1], args[0], t)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&t.spec.Datacenters, "datacenters", nil, "only the nodes of these `datacenters`")
+	flags.StringSliceVar(&t.spec.Racks, "racks", nil, "only the nodes of these `racks`")
+	flags.StringSliceVar(&t.spec.Nodes, "nodes", nil, "only these `nodes`")
+	flags.StringSliceVar(&t.spec.Keyspaces, "keyspaces", nil, "only these `keyspaces`")
+	flags.Int32Var(&t.spec.Concurrency, "concurrency", 1, "how many nodes work at once")
+	flags.BoolVar(&t.primaryRange, "primary-range", false, "repair only the ranges of which a node is the first replica")
+	flags.DurationVar(&t.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
+	flags.DurationVar(&t.ttl, "ttl", 24*time.Hour, "how long it is kept when it has finished")
+	flags.BoolVar(&t.wait, "wait", false, "wait until it has finished")
+	return cmd
+}
+
+func typesInWords() string {
+	var out []string
+	for _, t := range v1alpha1.TaskTypes() {
+		out = append(out, strings.ToLower(string(t)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// giveTask creates a task, and waits for its end if that is wanted.
+func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster string, t tasking) error {
+	spec := t.spec
+	for _, known := range v1alpha1.TaskTypes() {
+		if strings.EqualFold(string(known), kind) {
+			spec.Type = known
+		}
+	}
+	if spec.Type == "" {
+		return fmt.Errorf("%q is no type of task: want one of %s", kind, typesInWords())
+	}
+	if _, err := c.cluster(ctx, cluster); err != nil {
+		return err
+	}
+	spec.Cluster.Name = cluster
+	spec.Deadline, spec.TTLAfterFinished = &metav1.Duration{Duration: t.deadline}, &metav1.Duration{Duration: t.ttl}
+	if t.primaryRange {
+		spec.PrimaryRange = &t.primaryRange
+	}
+	task := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace,
+		GenerateName: strings.ToLower(string(spec.Type)) + "-" + cluster + "-"}, Spec: spec}
+	if err := c.client.Create(ctx, task); err != nil {
+		return fmt.Errorf("create CassandraTask: %w", err)
+	}
+	if !t.wait {
+		_, err := fmt.Fprintf(s.streams.Out, "CassandraTask %s is created; kubectl get casstask %s shows how far it is\n",
+			task.Name, task.Name)
+		return err
+	}
+	return s.awaitTask(ctx, c, task)
+}
+
+// awaitTask says how far a task is until it has finished. One that has failed is an error.
+func (s *settings) awaitTask(ctx context.Context, c *connection, task *v1alpha1.CassandraTask) error {
+	said := ""
+	err := wait.PollUntilContextCancel(ctx, taskPoll, true, func(ctx context.Context) (bool, error) {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(task), task); err != nil {
+			return false, err
+		}
+		status := &task.Status
+		line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", status.Phase, status.Progress, status.Message)), " ")
+		if line == said {
+			return status.Finished(), nil
+		}
+		said = line
+		_, err := fmt.Fprintf(s.streams.Out, "%s: %s\n", task.Name, line)
+		return status.Finished(), err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for CassandraTask %s: %w", task.Name, err)
+	}
+	if task.Status.Phase == v1alpha1.TaskFailed {
+		return fmt.Errorf("CassandraTask %s has failed: %s", task.Name, task.Status.Message)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package task
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// Report writes how far the tasks have come, and deletes those whose time is over. It comes before
+// all that clears the records of the nodes: the status of a task is where their results are kept.
+func Report(v *assess.View, d *plan.Draft) plan.Result {
+	for _, s := range states(v) {
+		was := s.task.Status
+		put(d, s)
+		switch {
+		case !was.Finished() && s.status.Phase == v1alpha1.TaskFailed:
+			event(d, s, corev1.EventTypeWarning, "TaskFailed")
+		case !was.Finished() && s.status.Phase == v1alpha1.TaskSucceeded:
+			event(d, s, corev1.EventTypeNormal, "TaskSucceeded")
+		case was.Phase != v1alpha1.TaskRunning && s.status.Phase == v1alpha1.TaskRunning:
+			event(d, s, corev1.EventTypeNormal, "TaskStarted")
+		}
+		switch ttl := s.task.Spec.TTLAfterFinished; {
+		case !s.status.Finished() && s.status.StartedAt != nil:
+			if left := s.deadline().Sub(v.Now); left > 0 {
+				d.WakeIn(left)
+			}
+		case was.Finished() && ttl != nil && was.FinishedAt != nil:
+			left := was.FinishedAt.Add(ttl.Duration).Sub(v.Now)
+			if left > 0 {
+				d.WakeIn(left)
+				break
+			}
+			d.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(s.task), UID: s.task.UID,
+				Why: "spec.ttlAfterFinished is over"})
+		}
+	}
+	return plan.Nothing()
+}
+
+func event(d *plan.Draft, s *state, kind, reason string) {
+	d.Write(plan.Write{Verb: plan.Event, Object: s.task, EventType: kind, Reason: reason, Why: s.status.Message})
+}
+
+// put writes the status that a task is to have: once in a plan.
+func put(d *plan.Draft, s *state) {
+	for i := range d.Writes {
+		if w := &d.Writes[i]; w.Verb == plan.ApplyStatus && w.UID == s.task.UID {
+			w.Object.(*v1alpha1.CassandraTask).Status = s.status
+			return
+		}
+	}
+	if reflect.DeepEqual(s.status, s.task.Status) {
+		return
+	}
+	object := plan.Named(s.task).(*v1alpha1.CassandraTask)
+	object.Status = s.status
+	d.Write(plan.Write{Verb: plan.ApplyStatus, Object: object, UID: s.task.UID,
+		ResourceVersion: s.task.ResourceVersion, Why: s.status.Progress})
+}
+
+// Explain says of the task whose turn it is what keeps it from beginning, by what the pass has come
+// to.
+func Explain(v *assess.View, d *plan.Draft, entry string) {
+	if v.Ledger == nil || v.Cluster.DeletionTimestamp != nil {
+		return
+	}
+	s := atTurn(v)
+	if s == nil {
+		return
+	}
+	why := ""
+	for i, r := range d.Steps {
+		if r.Outcome != plan.Done && (r.Step == entry || i == len(d.Steps)-1) {
+			why = r.Step + ": " + r.Message
+			if r.Step == entry {
+				why = r.Message
+				break
+			}
+		}
+	}
+	if why == "" {
+		return
+	}
+	s.wait("%s", words.Shorten(why, longestMessage))
+	put(d, s)
+}

@@ -1,0 +1,273 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// Bounds of the schema.
+const (
+	longestMessage = 2048
+	longestResult  = 1024
+)
+
+// state is a task as it stands now: with the status that it is to have.
+type state struct {
+	task   *v1alpha1.CassandraTask
+	status v1alpha1.CassandraTaskStatus
+	// step that is open or suspended for it, or that would be.
+	step *ledger.Step
+	// open, suspended: the step is. turn: no other task is in the way.
+	open, suspended, turn bool
+}
+
+// states of all tasks that are not being deleted, in their order.
+func states(v *assess.View) []*state {
+	var out []*state
+	before := ""
+	for _, s := range slices.Concat(v.Ledger.Maintenance, v.Ledger.Suspended) {
+		if slices.Contains(Kinds(), s.Kind) && gone(v, s.ID) {
+			before = "a task that was deleted"
+		}
+	}
+	for _, t := range v.Tasks {
+		if t.DeletionTimestamp != nil {
+			continue
+		}
+		s := &state{task: t, status: *t.Status.DeepCopy()}
+		if !s.status.Finished() {
+			s.read(v, before)
+		}
+		if !s.status.Finished() {
+			before = cmp.Or(before, "task "+t.Name)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// gone says that a task is not there any more, or being deleted.
+func gone(v *assess.View, uid string) bool {
+	t := v.Task(uid)
+	return t == nil || t.DeletionTimestamp != nil
+}
+
+func stateOf(v *assess.View, uid string) *state {
+	for _, s := range states(v) {
+		if string(s.task.UID) == uid {
+			return s
+		}
+	}
+	return nil
+}
+
+// atTurn is the task whose turn it is, and for which no step is open; nil if there is none.
+func atTurn(v *assess.View) *state {
+	for _, s := range states(v) {
+		if s.turn && !s.open && !s.status.Finished() {
+			return s
+		}
+	}
+	return nil
+}
+
+// read works out the status: what of the nodes is over is taken from their records, once.
+func (s *state) read(v *assess.View, before string) {
+	out := &s.status
+	out.ObservedGeneration, out.Phase = s.task.Generation, cmp.Or(out.Phase, v1alpha1.TaskPending)
+	s.step = v.Ledger.StepByID(string(s.task.UID))
+	s.open = s.step != nil
+	s.suspended = s.open && !slices.Contains(v.Ledger.Maintenance, s.step)
+	s.turn = s.open || before == "" && v.HasRing()
+	switch {
+	case !s.turn && before != "":
+		s.wait("waits until %s has finished", before)
+		return
+	case !s.turn:
+		s.wait("waits until the ring is formed")
+		return
+	case out.StartedAt == nil:
+		now := metav1.NewTime(v.Now).Rfc3339Copy()
+		out.StartedAt = &now
+	}
+	if len(out.Nodes) == 0 {
+		names, wrong := selected(v, &s.task.Spec)
+		if s.open {
+			names, wrong = s.step.Nodes, ""
+		}
+		if wrong != "" {
+			s.finish(v, v1alpha1.ReasonTaskInvalidTarget, wrong)
+			return
+		}
+		for _, name := range names {
+			out.Nodes = append(out.Nodes, v1alpha1.TaskNode{Node: name, Phase: v1alpha1.TaskPending})
+		}
+	}
+	if !s.open {
+		s.step = &ledger.Step{ID: string(s.task.UID), Attempts: map[string]int{}}
+		for _, n := range out.Nodes {
+			s.step.Nodes = append(s.step.Nodes, n.Node)
+			if n.Attempts > 1 {
+				s.step.Attempts[n.Node] = int(n.Attempts) - 1
+			}
+		}
+	}
+	for i := range out.Nodes {
+		s.readNode(v, &out.Nodes[i])
+	}
+	s.count(v)
+}
+
+// readNode takes over what a node says.
+func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
+	if out.Phase.Final() {
+		return
+	}
+	n := v.Live(out.Node)
+	if n == nil {
+		s.pending(v, out, "its record is recreated", false)
+		return
+	}
+	id := s.step.AttemptID(purpose, out.Node)
+	o := n.Record.Status.Operation(id)
+	if o == nil || o.Phase == v1alpha1.OperationWithdrawn {
+		may := o == nil && n.Record.Spec.Operation(id) != nil && n.CurrentAgent() != nil
+		why := ""
+		if len(v.UpAmong([]string{out.Node})) == 0 {
+			why = "it is down: " + assess.WhyDown(n)
+		}
+		s.pending(v, out, why, may)
+		return
+	}
+	if out.Operation != id {
+		out.Operation = id
+		out.Attempts++
+	}
+	if out.StartedAt == nil {
+		out.StartedAt = o.StartedAt
+	}
+	out.Phase = v1alpha1.TaskRunning
+	why := cmp.Or(o.Message, string(o.Phase))
+	switch {
+	case o.Phase == v1alpha1.OperationSucceeded:
+		out.Phase, out.FinishedAt = v1alpha1.TaskSucceeded, o.FinishedAt
+		out.Message = words.Shorten(o.Message, longestResult)
+	case o.Phase == v1alpha1.OperationRunning:
+		s.pending(v, out, why, !procedure.AgentGone(n))
+	case out.Attempts >= s.task.Spec.MaxAttempts:
+		out.Phase, out.FinishedAt = v1alpha1.TaskFailed, o.FinishedAt
+		out.Message = words.Shorten(why, longestResult)
+	default:
+		s.pending(v, out, fmt.Sprintf("attempt %d of %d: %s", out.Attempts, s.task.Spec.MaxAttempts, why), false)
+	}
+}
+
+// pending says what a node waits for. When the deadline is over it has failed, unless it may still
+// go on by itself.
+func (s *state) pending(v *assess.View, out *v1alpha1.TaskNode, why string, may bool) {
+	if s.expired(v) && !may {
+		now := metav1.NewTime(v.Now).Rfc3339Copy()
+		out.Phase, out.FinishedAt = v1alpha1.TaskFailed, &now
+		why = fmt.Sprintf("it has not ended before the deadline: %s", cmp.Or(why, "it has not begun"))
+	}
+	out.Message = words.Shorten(why, longestResult)
+}
+
+// count sums up what the nodes say.
+func (s *state) count(v *assess.View) {
+	out := &s.status
+	out.Total, out.Succeeded, out.Failed = int32(len(out.Nodes)), 0, 0 //nolint:gosec // bounded by the schema
+	var failed, running, waiting []string
+	for _, n := range out.Nodes {
+		said := n.Node
+		if n.Message != "" {
+			said += ": " + n.Message
+		}
+		switch n.Phase {
+		case v1alpha1.TaskSucceeded:
+			out.Succeeded++
+		case v1alpha1.TaskFailed:
+			out.Failed++
+			failed = append(failed, said)
+		case v1alpha1.TaskRunning:
+			running = append(running, said)
+		default:
+			if n.Message != "" {
+				waiting = append(waiting, said)
+			}
+		}
+	}
+	out.Progress = fmt.Sprintf("%d/%d", out.Succeeded+out.Failed, out.Total)
+	switch {
+	case out.Succeeded == out.Total:
+		s.finish(v, v1alpha1.ReasonTaskSucceeded, "done on "+words.Plural(int(out.Total), "node"))
+	case out.Succeeded+out.Failed == out.Total && s.expired(v):
+		s.finish(v, v1alpha1.ReasonTaskDeadlineExceeded, "failed on "+words.List(failed, 3))
+	case out.Succeeded+out.Failed == out.Total:
+		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
+	case !s.open: // what it waits for is said by Explain
+	case s.suspended:
+		out.Phase = v1alpha1.TaskRunning
+		s.wait("suspended until what goes first is over")
+	default:
+		out.Phase = v1alpha1.TaskRunning
+		s.reconciling(v1alpha1.ReasonTaskRunning, cmp.Or(words.List(append(running, waiting...), 3), "nodes are asked"))
+	}
+}
+
+// deadline of a task whose turn it is, or was.
+func (s *state) deadline() metav1.Time {
+	length := 24 * time.Hour
+	if s.task.Spec.Deadline != nil {
+		length = s.task.Spec.Deadline.Duration
+	}
+	return metav1.NewTime(s.status.StartedAt.Add(length))
+}
+
+func (s *state) expired(v *assess.View) bool {
+	return s.status.StartedAt != nil && !v.Now.Before(s.deadline().Time)
+}
+
+func (s *state) wait(format string, args ...any) {
+	s.reconciling(v1alpha1.ReasonWaiting, fmt.Sprintf(format, args...))
+}
+
+func (s *state) reconciling(reason, message string) {
+	s.status.Message = words.Shorten(message, longestMessage)
+	s.condition(v1alpha1.ConditionReconciling, reason, s.status.StartedAt)
+}
+
+// finish says how it ended.
+func (s *state) finish(v *assess.View, reason, message string) {
+	now := metav1.NewTime(v.Now).Rfc3339Copy()
+	out := &s.status
+	out.Phase, out.FinishedAt, out.Message = v1alpha1.TaskFailed, &now, words.Shorten(message, longestMessage)
+	meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
+	if reason == v1alpha1.ReasonTaskSucceeded {
+		out.Phase = v1alpha1.TaskSucceeded
+		s.condition(v1alpha1.ConditionComplete, reason, &now)
+		return
+	}
+	s.condition(v1alpha1.ConditionFailed, reason, &now)
+	s.condition(v1alpha1.ConditionStalled, reason, &now) // kstatus takes it for the failure
+}
+
+func (s *state) condition(kind, reason string, since *metav1.Time) {
+	at := s.task.CreationTimestamp
+	if since != nil {
+		at = *since
+	}
+	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue,
+		Reason: reason, Message: s.status.Message, ObservedGeneration: s.task.Generation, LastTransitionTime: at})
+}

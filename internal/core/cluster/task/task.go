@@ -1,0 +1,155 @@
+package task
+
+import (
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// purpose of the operations of a step.
+const purpose = "run"
+
+// jobs is how many SSTables a node rewrites at a time, as nodetool has it.
+const jobs = 2
+
+// Kind of the steps of tasks of a type, such as FlushTask. Each type has one, so that a task waits
+// for what its own operation conflicts with, and for nothing else.
+func Kind(t v1alpha1.TaskType) ledger.Kind { return ledger.Kind(t) + "Task" }
+
+// Kinds of all types.
+func Kinds() []ledger.Kind {
+	var out []ledger.Kind
+	for _, t := range v1alpha1.TaskTypes() {
+		out = append(out, Kind(t))
+	}
+	return out
+}
+
+// Procedures are one for each type of task. The id of a step is the uid of its task, also after the
+// ledger was lost: what nodes were asked for is found again by it.
+func Procedures(rules guard.Rules) []procedure.Procedure {
+	var out []procedure.Procedure
+	for _, t := range v1alpha1.TaskTypes() {
+		out = append(out, procedure.Procedure{
+			Kind: Kind(t), Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationType(t)},
+			Due:    func(v *assess.View) *procedure.Proposal { return due(v, t, rules) },
+			Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: run}},
+		})
+	}
+	return out
+}
+
+// due is the task whose turn it is, if it is of a type.
+func due(v *assess.View, kind v1alpha1.TaskType, rules guard.Rules) *procedure.Proposal {
+	t := atTurn(v)
+	if t == nil || t.task.Spec.Type != kind || t.expired(v) {
+		return nil
+	}
+	p := &procedure.Proposal{What: "task " + t.task.Name}
+	switch kind {
+	case v1alpha1.TaskCleanup:
+		p.Refusals = guard.Check(procedure.TheseNodes(v, v.UpAmong(v.Members())...), rules.Cleanup...)
+	case v1alpha1.TaskRepair:
+		p.Refusals = guard.Check(procedure.MemberNodes(v), rules.Repair...)
+	case v1alpha1.TaskFlush, v1alpha1.TaskUpgradeSSTables:
+	}
+	p.Open = func() (*procedure.Opening, []guard.Refusal) {
+		return &procedure.Opening{ID: string(t.task.UID), Stage: ledger.StageOperations, Nodes: t.step.Nodes,
+			Attempts: t.step.Attempts, Why: "task " + t.task.Name, ResultMessage: "task " + t.task.Name + " begins"}, nil
+	}
+	return p
+}
+
+// run has the next nodes run the operation, until the task has a result of each. The results are
+// taken from the records before a step clears these: by Report, earlier in the pass.
+func run(v *assess.View, s *procedure.Step) plan.Result {
+	t := stateOf(v, s.ID())
+	switch {
+	case t == nil:
+		return end(s, "", v1alpha1.StepWithdrawn, "the task is deleted")
+	case t.task.Status.Finished() && t.task.Status.Failed > 0:
+		return end(s, t.task.Name, v1alpha1.StepWithdrawn, t.task.Status.Message)
+	case t.task.Status.Finished():
+		return end(s, t.task.Name, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
+	}
+	var over, left []string
+	for _, n := range t.status.Nodes {
+		if n.Phase.Final() {
+			over = append(over, n.Node)
+		} else {
+			left = append(left, n.Node)
+		}
+	}
+	if t.expired(v) {
+		waiting := s.Cancel("the deadline of the task is over")
+		s.Describe(len(over), "task %s: its deadline is over", t.task.Name)
+		return plan.Waiting("task %s: its deadline is over; waiting for %s", t.task.Name, words.List(waiting, 3))
+	}
+	s.ClearOperations(over)
+	p := s.Run(t.operation(), choose(v, s, left, int(t.task.Spec.Concurrency)))
+	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)
+	if len(p.Waiting) == 0 {
+		return plan.Waiting("task %s: %s", t.task.Name, t.status.Message)
+	}
+	return p.Result("task %s: %s on %s", t.task.Name, t.task.Spec.Type, words.List(p.Waiting, 3))
+}
+
+// end closes a step. What runs is waited for: the next task may be the same.
+func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string) plan.Result {
+	if waiting := s.Cancel("the task is over"); len(waiting) > 0 {
+		s.Describe(0, "%s: %s", why, words.List(waiting, 3))
+		return plan.Waiting("%s: waiting for %s", why, words.List(waiting, 3))
+	}
+	if s.ClearOperations(s.Nodes()) {
+		return plan.Acting("the operations are over")
+	}
+	s.Close(false, result, words.Shorten(name+": "+why, 512))
+	return plan.Nothing()
+}
+
+// choose are the nodes that work on: those that were asked, and as many others as may work beside
+// them. A node that was down before it was asked takes nobody's place. One that was asked and is
+// silent does, until its pod is gone or it has said that it does not begin: it may be at work.
+func choose(v *assess.View, s *procedure.Step, left []string, most int) []string {
+	var out, others []string
+	of := func(o v1alpha1.OperationIntent) bool { return ledger.OfIntent(o.ID) == s.ID() }
+	for _, name := range left {
+		n := v.Live(name)
+		if n == nil {
+			continue
+		}
+		up := len(v.UpAmong([]string{name})) > 0
+		if !up {
+			s.WithdrawOperations(name, "the node is down")
+		}
+		switch {
+		case up && slices.ContainsFunc(n.Record.Spec.Operations, of),
+			slices.ContainsFunc(procedure.Unfinished(n), of) && !procedure.AgentGone(n):
+			out = append(out, name)
+		case up:
+			others = append(others, name)
+		}
+	}
+	return append(out, others[:max(0, min(len(others), most-len(out)))]...)
+}
+
+// operation that each node is to run.
+func (t *state) operation() procedure.Operation {
+	spec, notAfter := t.task.Spec, t.deadline()
+	o := procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationType(spec.Type), NeverPostponed: true,
+		NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Keyspaces: spec.Keyspaces}}
+	switch spec.Type {
+	case v1alpha1.TaskCleanup, v1alpha1.TaskUpgradeSSTables:
+		o.Arguments.Jobs = jobs
+	case v1alpha1.TaskRepair:
+		o.Arguments.Full, o.Arguments.PrimaryRange = true, spec.PrimaryRange != nil && *spec.PrimaryRange
+	case v1alpha1.TaskFlush:
+	}
+	return o
+}

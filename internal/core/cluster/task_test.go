@@ -1,0 +1,333 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+)
+
+// give has a user create a task, with the defaults of the schema.
+func (w *world) give(name string, spec v1alpha1.CassandraTaskSpec) types.UID {
+	spec.Cluster.Name = "orders"
+	spec.Concurrency, spec.MaxAttempts = max(1, spec.Concurrency), max(3, spec.MaxAttempts)
+	if spec.Deadline == nil {
+		spec.Deadline = &metav1.Duration{Duration: 24 * time.Hour}
+	}
+	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: w.uid("task"),
+		ResourceVersion: w.version(), Generation: 1, CreationTimestamp: metav1.NewTime(w.now)}, Spec: spec}
+	w.snapshot.Tasks = append(w.snapshot.Tasks, t)
+	return t.UID
+}
+
+// tell writes the status of a task.
+func (w *world) tell(write plan.Write) {
+	w.t.Helper()
+	for i, t := range w.snapshot.Tasks {
+		if t.UID != write.UID {
+			continue
+		}
+		if t.ResourceVersion != write.ResourceVersion {
+			w.t.Fatalf("%s: of version %s, it has %s", write, write.ResourceVersion, t.ResourceVersion)
+		}
+		changed := t.DeepCopy()
+		changed.Status, changed.ResourceVersion = write.Object.(*v1alpha1.CassandraTask).Status, w.version()
+		w.snapshot.Tasks = slices.Clone(w.snapshot.Tasks)
+		w.snapshot.Tasks[i] = changed
+		return
+	}
+	w.t.Fatalf("%s: there is none", write)
+}
+
+// work has nodes run operations as phase says, and keeps which of them were begun.
+func (w *world) work(phase func(node string) v1alpha1.OperationPhase) *[]string {
+	begun := &[]string{}
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		all, at := slices.Clone(n.Record.Status.Operations), metav1.NewTime(w.now)
+		i := slices.IndexFunc(all, func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID })
+		if i < 0 && (o.Withdraw != nil || o.NotAfter != nil && !w.now.Before(o.NotAfter.Time)) {
+			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at})
+		}
+		is := phase(n.Name)
+		if is == "" || i >= 0 && all[i].Phase.Final() {
+			return all
+		}
+		if i < 0 {
+			*begun = append(*begun, o.ID)
+			all, i = append(all, v1alpha1.OperationStatus{ID: o.ID, StartedAt: &at}), len(all)
+		}
+		all[i].Phase, all[i].Message = is, "it is "+string(is)
+		if is.Final() {
+			all[i].FinishedAt = &at
+		}
+		return all
+	}
+	return begun
+}
+
+func constantly(phase v1alpha1.OperationPhase) func(string) v1alpha1.OperationPhase {
+	return func(string) v1alpha1.OperationPhase { return phase }
+}
+
+func inWords(t *v1alpha1.CassandraTask) string {
+	var nodes []string
+	for _, n := range t.Status.Nodes {
+		nodes = append(nodes, fmt.Sprintf("%s=%s/%d", strings.TrimPrefix(n.Node, "orders-dc1-"), n.Phase, n.Attempts))
+	}
+	return fmt.Sprintf("%s %s [%s] %s", t.Status.Phase, t.Status.Progress, strings.Join(nodes, " "), t.Status.Message)
+}
+
+func (w *world) wantTask(uid types.UID, words ...string) {
+	w.t.Helper()
+	t := w.snapshot.Task(string(uid))
+	if t == nil {
+		w.t.Fatalf("task %s is gone", uid)
+	}
+	for _, word := range words {
+		if !strings.Contains(inWords(t), word) {
+			w.t.Errorf("task %s is %q, which does not say %q", t.Name, inWords(t), word)
+		}
+	}
+	for _, c := range []struct {
+		kind string
+		is   bool
+	}{
+		{v1alpha1.ConditionReconciling, !t.Status.Finished()},
+		{v1alpha1.ConditionComplete, t.Status.Phase == v1alpha1.TaskSucceeded},
+		{v1alpha1.ConditionFailed, t.Status.Phase == v1alpha1.TaskFailed},
+		{v1alpha1.ConditionStalled, t.Status.Phase == v1alpha1.TaskFailed},
+	} {
+		if meta.IsStatusConditionTrue(t.Status.Conditions, c.kind) != c.is {
+			w.t.Errorf("task %s: conditions %+v, and %s is to be %v", t.Name, t.Status.Conditions, c.kind, c.is)
+		}
+	}
+}
+
+// Steps of maintenance whose operations do not conflict are open side by side, on one node.
+func TestAFlushRunsBesideACleanup(t *testing.T) {
+	phase := v1alpha1.OperationRunning
+	w := cleaning(t, &phase)
+	node := w.snapshot.Ledger.Maintenance[0].Nodes[0]
+	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Nodes: []string{node}})
+	another := w.give("cleanup", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup, Nodes: []string{node}})
+	w.pass()
+	if l, asked := w.snapshot.Ledger, w.snapshot.Nodes[node].Record.Spec.Operations; len(l.Maintenance) != 2 ||
+		len(asked) != 2 {
+		t.Fatalf("operations %+v of %s", asked, ledgerInWords(l))
+	}
+	w.pass()
+	w.wantTask(another, "waits until task flush has finished")
+	phase = v1alpha1.OperationSucceeded
+	w.snapshot.Nodes[node].Record.Status.Operations = nil
+	w.agents()
+	w.settle()
+	if l := w.snapshot.Ledger; len(l.Maintenance) != 0 || len(l.Cleanup) != 0 {
+		t.Errorf("not over: %s", ledgerInWords(l))
+	}
+	w.wantTask(flush, "Succeeded 1/1")
+	w.wantTask(another, "Succeeded 1/1")
+}
+
+func TestATaskFailsOnANodeAndGoesOnOnTheOthers(t *testing.T) {
+	w := formed(t)
+	begun := w.work(func(node string) v1alpha1.OperationPhase {
+		if node == three[0] {
+			return v1alpha1.OperationFailed
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	for range 60 {
+		w.pass()
+	}
+	w.wantTask(flush, "Failed 3/3 [r1-0=Failed/3 r2-0=Succeeded/1 r3-0=Succeeded/1]",
+		"failed on orders-dc1-r1-0: it is Failed")
+	if len(*begun) != 5 || len(w.snapshot.Ledger.Maintenance) != 0 || !slices.Contains(w.events, "TaskFailed") {
+		t.Errorf("begun %v, events %v, %s", *begun, w.events, ledgerInWords(w.snapshot.Ledger))
+	}
+	for _, name := range three {
+		if left := w.snapshot.Nodes[name].Record.Spec.Operations; len(left) > 0 {
+			t.Errorf("node %s keeps %+v", name, left)
+		}
+	}
+}
+
+// No more nodes work at once than may, and one that is down takes nobody's place: it is waited for
+// by name, until the deadline.
+func TestATaskWaitsForANodeThatIsDown(t *testing.T) {
+	for name, back := range map[string]bool{"back": true, "down for good": false} {
+		w := formed(t)
+		begun := w.work(constantly(v1alpha1.OperationRunning))
+		w.absent[three[0]] = true
+		w.agents()
+		flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush,
+			Deadline: &metav1.Duration{Duration: time.Hour}})
+		w.settle()
+		if len(*begun) != 1 {
+			t.Errorf("%s: begun %v", name, *begun)
+		}
+		w.wantTask(flush, "[r1-0=Pending/0 r2-0=Running/1 r3-0=Pending/0]", "orders-dc1-r1-0: it is down: ")
+		begun = w.work(constantly(v1alpha1.OperationSucceeded))
+		w.agents()
+		if made := w.settle(); made.Wake > time.Hour || len(w.snapshot.Ledger.Maintenance) != 1 {
+			t.Errorf("%s: wakes in %s of %s", name, made.Wake, ledgerInWords(w.snapshot.Ledger))
+		}
+		if back {
+			delete(w.absent, three[0])
+			w.agents()
+			w.settle()
+			w.wantTask(flush, "Succeeded 3/3")
+			continue
+		}
+		w.now = w.now.Add(time.Hour)
+		w.settle()
+		w.wantTask(flush, "Failed 3/3 [r1-0=Failed/0 r2-0=Succeeded/1 r3-0=Succeeded/1]",
+			"before the deadline: it is down: ")
+		if l := w.snapshot.Ledger; len(l.Maintenance) != 0 {
+			t.Errorf("%s: still open: %s", name, ledgerInWords(l))
+		}
+	}
+}
+
+// A task that is deleted ends with what runs; nothing begins for it any more, and the next one waits
+// for that.
+func TestATaskIsDeletedWhileItRuns(t *testing.T) {
+	w := formed(t)
+	begun := w.work(constantly(v1alpha1.OperationRunning))
+	first := w.give("first", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup})
+	next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Racks: []string{"r2"}})
+	w.settle()
+	w.snapshot.Tasks = slices.DeleteFunc(slices.Clone(w.snapshot.Tasks),
+		func(t *v1alpha1.CassandraTask) bool { return t.UID == first })
+	w.settle()
+	w.wantTask(next, "Pending", "a task that was deleted")
+	if len(*begun) != 1 || len(w.snapshot.Ledger.Maintenance) != 1 {
+		t.Fatalf("begun %v of %s", *begun, ledgerInWords(w.snapshot.Ledger))
+	}
+	begun = w.work(constantly(v1alpha1.OperationSucceeded))
+	w.agents()
+	w.settle()
+	w.wantTask(next, "Succeeded 1/1 [r2-0=Succeeded/1]")
+	if len(*begun) != 1 || len(w.snapshot.Ledger.Maintenance) != 0 {
+		t.Errorf("begun %v of %s", *begun, ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
+// Whatever of the ledger is lost, nothing is run a second time.
+func TestATaskSurvivesTheLossOfTheLedger(t *testing.T) {
+	w := formed(t)
+	begun := w.work(constantly(v1alpha1.OperationRunning))
+	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Concurrency: 2})
+	w.settle()
+	lose := func() {
+		w.snapshot.Ledger = nil
+		delete(w.snapshot.Shared.ConfigMaps, v1alpha1.LedgerName("orders"))
+	}
+	lose()
+	w.settle()
+	w.wantTask(flush, "[r1-0=Running/1 r2-0=Running/1 r3-0=Pending/0]")
+	all := slices.Clone(*begun)
+	begun = w.work(constantly(v1alpha1.OperationSucceeded))
+	w.agents()
+	lose()
+	w.settle()
+	w.wantTask(flush, "Succeeded 3/3")
+	lose()
+	w.settle()
+	all = append(all, *begun...)
+	if flushes := slices.DeleteFunc(all, func(id string) bool { return ledger.OfIntent(id) != string(flush) }); len(
+		flushes) != 3 {
+		t.Errorf("begun %v", flushes)
+	}
+}
+
+func TestATaskNamesWhatIsNotThere(t *testing.T) {
+	for want, spec := range map[string]v1alpha1.CassandraTaskSpec{
+		`spec.datacenters "dc2": there are dc1`:                    {Datacenters: []string{"dc1", "dc2"}},
+		`spec.racks "r4": there are r1, r2, r3`:                    {Racks: []string{"r4"}},
+		`spec.nodes "orders-dc1-r1-1": there are orders-dc1-r1-0,`: {Nodes: []string{"orders-dc1-r1-1"}},
+	} {
+		w := formed(t)
+		spec.Type = v1alpha1.TaskFlush
+		flush := w.give("flush", spec)
+		w.settle()
+		w.wantTask(flush, "Failed", want)
+		if w.snapshot.Ledger.Maintenance != nil {
+			t.Errorf("%s: opened %s", want, ledgerInWords(w.snapshot.Ledger))
+		}
+	}
+}
+
+// A roll-out goes first. What runs is waited for, and the rest is done afterwards.
+func TestATaskIsSuspendedByARollOut(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	begun := w.work(constantly(v1alpha1.OperationRunning))
+	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	w.settle()
+	w.change(setting("concurrent_reads", "16"))
+	w.settle()
+	if w.snapshot.Ledger.Step != nil || len(*begun) != 1 {
+		t.Fatalf("begun %v beside %s", *begun, ledgerInWords(w.snapshot.Ledger))
+	}
+	begun = w.work(constantly(v1alpha1.OperationSucceeded))
+	w.agents()
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+	w.pass()
+	w.wantTask(flush, "Running 1/3", "suspended")
+	if len(*begun) != 0 {
+		t.Errorf("begun beside a roll-out: %v", *begun)
+	}
+	for range 10 {
+		w.now = w.now.Add(time.Minute)
+		w.settle()
+	}
+	w.wantTask(flush, "Succeeded 3/3")
+	if len(*begun) != 2 {
+		t.Errorf("begun %v", *begun)
+	}
+}
+
+func TestATaskSaysWhatItWaitsFor(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	repair := w.give("repair", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	w.pass()
+	w.wantTask(repair, "Pending", "until the ring is formed")
+	w.settle()
+	w.wantTask(repair, "Succeeded 3/3")
+	w.snapshot.Cluster.Spec.Paused = true
+	repair = w.give("again", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	w.settle()
+	w.wantTask(repair, "Pending 0/3", "spec.paused is true")
+	w.snapshot.Cluster.Spec.Paused = false
+	w.absent[three[1]] = true
+	w.agents()
+	w.settle()
+	w.wantTask(repair, "Pending 0/3", "orders-dc1-r2-0")
+	delete(w.absent, three[1])
+	w.agents()
+	w.settle()
+	w.wantTask(repair, "Succeeded 3/3")
+}
+
+func TestTasksGoWithTheirCluster(t *testing.T) {
+	w := formed(t)
+	w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	w.deleteCluster()
+	for range 30 {
+		if w.pass(); len(w.snapshot.Tasks) == 0 {
+			return
+		}
+	}
+	t.Error("a task is left")
+}

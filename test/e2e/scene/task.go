@@ -1,0 +1,50 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// Give creates a task for the cluster.
+func (r *Ring) Give(ctx context.Context, name string, spec v1alpha1.CassandraTaskSpec) (*v1alpha1.CassandraTask, error) {
+	spec.Cluster.Name = r.Name
+	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}, Spec: spec}
+	if err := r.Kubernetes.Client.Create(ctx, t); err != nil {
+		return nil, fmt.Errorf("create task %s: %w", name, err)
+	}
+	return t, nil
+}
+
+// Finished waits until a task has finished, and says an error if it has failed.
+func (r *Ring) Finished(ctx context.Context, t *v1alpha1.CassandraTask) error {
+	err := r.poll(ctx, 10*time.Minute, "task "+t.Name+" has finished", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+			return fmt.Errorf("get task %s: %w", t.Name, err)
+		}
+		if !t.Status.Finished() {
+			return fmt.Errorf("task %s is %s %s: %s", t.Name, t.Status.Phase, t.Status.Progress, t.Status.Message)
+		}
+		return nil
+	})
+	if err == nil && t.Status.Phase != v1alpha1.TaskSucceeded {
+		err = fmt.Errorf("task %s is %s: %s", t.Name, t.Status.Phase, t.Status.Message)
+	}
+	return err
+}
+
+// TaskGone waits until a task is deleted, by whomever.
+func (r *Ring) TaskGone(ctx context.Context, t *v1alpha1.CassandraTask) error {
+	return r.poll(ctx, reaction, "task "+t.Name+" is gone", func(ctx context.Context) error {
+		err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(t), &v1alpha1.CassandraTask{})
+		if err == nil {
+			return fmt.Errorf("task %s is there", t.Name)
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
