@@ -152,3 +152,40 @@ func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
 		}
 	}
 }
+
+// A task that has finished, gone or been deleted since begins nothing. What else its status says by
+// now is no change.
+func TestATaskThatHasFinishedSinceIsAChange(t *testing.T) {
+	status := func(phase v1alpha1.TaskPhase) func(context.Context, client.Client, *v1alpha1.CassandraTask) error {
+		return func(ctx context.Context, live client.Client, task *v1alpha1.CassandraTask) error {
+			task.Status.Phase = phase
+			return live.Update(ctx, task)
+		}
+	}
+	for name, c := range map[string]struct {
+		cluster string
+		since   func(context.Context, client.Client, *v1alpha1.CassandraTask) error
+		changed bool
+	}{
+		"it runs":      {orders.Name, status(v1alpha1.TaskRunning), false},
+		"it succeeded": {orders.Name, status(v1alpha1.TaskSucceeded), true},
+		"it failed":    {orders.Name, status(v1alpha1.TaskFailed), true},
+		"it is gone": {orders.Name, func(ctx context.Context, live client.Client, task *v1alpha1.CassandraTask) error {
+			return live.Delete(ctx, task)
+		}, true},
+		"it is another one": {orders.Name, func(ctx context.Context, live client.Client,
+			task *v1alpha1.CassandraTask) error {
+			task.UID = "task-2"
+			return live.Update(ctx, task)
+		}, true},
+		"that of another cluster failed": {"carts", status(v1alpha1.TaskFailed), false},
+	} {
+		seen := &v1alpha1.CassandraTask{}
+		seen.Namespace, seen.Name, seen.UID, seen.Spec.Cluster.Name = orders.Namespace, "flush", "task-1", c.cluster
+		r := reader(t, record("record-1"), claim(), seen)
+		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed ||
+			err != nil && !c.changed {
+			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
+		}
+	}
+}

@@ -55,8 +55,9 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster.DeepCopy())
 	for _, o := range objects {
 		_, record := o.(*v1alpha1.CassandraNode)
+		_, task := o.(*v1alpha1.CassandraTask)
 		if _, secret := o.(*corev1.Secret); !secret &&
-			(record || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
+			(record || task || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
 			cached = cached.WithObjects(o.DeepCopyObject().(client.Object))
 		}
 	}
