@@ -57,7 +57,7 @@ func newTask(s *settings) *cobra.Command {
 	flags.StringSliceVar(&t.spec.Nodes, "nodes", nil, "only these `nodes`")
 	flags.StringSliceVar(&t.spec.Keyspaces, "keyspaces", nil, "only these `keyspaces`")
 	flags.Int32Var(&t.spec.Concurrency, "concurrency", 1, "how many nodes work at once")
-	flags.BoolVar(&t.primaryRange, "primary-range", false, "repair only the ranges of which a node is the first replica")
+	flags.BoolVar(&t.primaryRange, "primary-range", false, "repair only the ranges of which a node is first replica")
 	flags.DurationVar(&t.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
 	flags.DurationVar(&t.ttl, "ttl", 24*time.Hour, "how long it is kept when it has finished")
 	flags.BoolVar(&t.wait, "wait", false, "wait until it has finished")
@@ -97,8 +97,8 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 		return fmt.Errorf("create CassandraTask: %w", err)
 	}
 	if !t.wait {
-		_, err := fmt.Fprintf(s.streams.Out, "CassandraTask %s is created; kubectl get casstask %s shows how far it is\n",
-			task.Name, task.Name)
+		_, err := fmt.Fprintf(s.streams.Out,
+			"CassandraTask %s is created; kubectl get casstask %s shows how far it is\n", task.Name, task.Name)
 		return err
 	}
 	return s.awaitTask(ctx, c, task)
@@ -112,7 +112,8 @@ func (s *settings) awaitTask(ctx context.Context, c *connection, task *v1alpha1.
 			return false, err
 		}
 		status := &task.Status
-		line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", status.Phase, status.Progress, status.Message)), " ")
+		line := fmt.Sprintf("%s %s %s", status.Phase, status.Progress, status.Message)
+		line = strings.Join(strings.Fields(line), " ")
 		if line == said {
 			return status.Finished(), nil
 		}

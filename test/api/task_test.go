@@ -16,11 +16,13 @@ import (
 )
 
 // TestStatusOfATask: the operator, with its own rights, writes the status of a task to the version
-// that was seen, and notes it. To another version it writes nothing, and one that is gone needs none.
+// that was seen, and notes it. To another version it writes nothing, and one that is gone needs
+// none.
 func TestStatusOfATask(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must(t, v1alpha1.AddToScheme(scheme))
-	c, err := ctrlclient.New(withToken(tokenOf(t, "helenus-system", "helenus", nil)), ctrlclient.Options{Scheme: scheme})
+	operator := withToken(tokenOf(t, "helenus-system", "helenus", nil))
+	c, err := ctrlclient.New(operator, ctrlclient.Options{Scheme: scheme})
 	must(t, err)
 	user, err := ctrlclient.New(server, ctrlclient.Options{Scheme: scheme})
 	must(t, err)

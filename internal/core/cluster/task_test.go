@@ -177,7 +177,7 @@ func TestATaskWaitsForANodeThatIsDown(t *testing.T) {
 			t.Errorf("%s: begun %v", name, *begun)
 		}
 		w.wantTask(flush, "[r1-0=Pending/0 r2-0=Running/1 r3-0=Pending/0]", "orders-dc1-r1-0: it is down: ")
-		begun = w.work(constantly(v1alpha1.OperationSucceeded))
+		w.work(constantly(v1alpha1.OperationSucceeded))
 		w.agents()
 		if made := w.settle(); made.Wake > time.Hour || len(w.snapshot.Ledger.Maintenance) != 1 {
 			t.Errorf("%s: wakes in %s of %s", name, made.Wake, ledgerInWords(w.snapshot.Ledger))
@@ -199,8 +199,8 @@ func TestATaskWaitsForANodeThatIsDown(t *testing.T) {
 	}
 }
 
-// A task that is deleted ends with what runs; nothing begins for it any more, and the next one waits
-// for that.
+// A task that is deleted ends with what runs; nothing begins for it any more, and the next one
+// waits for that.
 func TestATaskIsDeletedWhileItRuns(t *testing.T) {
 	w := formed(t)
 	begun := w.work(constantly(v1alpha1.OperationRunning))

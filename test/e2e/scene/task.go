@@ -12,7 +12,8 @@ import (
 )
 
 // Give creates a task for the cluster.
-func (r *Ring) Give(ctx context.Context, name string, spec v1alpha1.CassandraTaskSpec) (*v1alpha1.CassandraTask, error) {
+func (r *Ring) Give(ctx context.Context, name string,
+	spec v1alpha1.CassandraTaskSpec) (*v1alpha1.CassandraTask, error) {
 	spec.Cluster.Name = r.Name
 	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}, Spec: spec}
 	if err := r.Kubernetes.Client.Create(ctx, t); err != nil {

@@ -33,8 +33,8 @@ type Operation struct {
 	LastBackoff time.Duration
 	// NotAfter is when no node begins it any more; nil if there is no such time.
 	NotAfter *metav1.Time
-	// NeverPostponed says that the step itself decides how often it is attempted, and how long a node
-	// that is down is waited for.
+	// NeverPostponed says that the step itself decides how often it is attempted, and how long a
+	// node that is down is waited for.
 	NeverPostponed bool
 	// Also changes the record with the write that asks for the operation.
 	Also func(*v1alpha1.CassandraNodeSpec)
@@ -226,8 +226,8 @@ func (s *Step) WithdrawOperations(node, why string) {
 	}
 }
 
-// Cancel asks the nodes of the step not to begin what they were asked for, and says what goes on all
-// the same: what runs, and what may begin before its node has heard of that.
+// Cancel asks the nodes of the step not to begin what they were asked for, and says what goes on
+// all the same: what runs, and what may begin before its node has heard of that.
 func (s *Step) Cancel(why string) []string {
 	var out []string
 	for _, name := range s.Nodes() {

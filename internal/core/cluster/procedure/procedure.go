@@ -70,8 +70,8 @@ type Settled struct {
 
 // Opening is a step as it is opened.
 type Opening struct {
-	// ID of the step; empty for the next one of the cluster. Attempts are those that were made before
-	// the ledger was lost.
+	// ID of the step; empty for the next one of the cluster. Attempts are those that were made
+	// before the ledger was lost.
 	ID                 string
 	Attempts           map[string]int
 	Stage              ledger.Stage

@@ -61,7 +61,8 @@ func due(v *assess.View, kind v1alpha1.TaskType, rules guard.Rules) *procedure.P
 	}
 	p.Open = func() (*procedure.Opening, []guard.Refusal) {
 		return &procedure.Opening{ID: string(t.task.UID), Stage: ledger.StageOperations, Nodes: t.step.Nodes,
-			Attempts: t.step.Attempts, Why: "task " + t.task.Name, ResultMessage: "task " + t.task.Name + " begins"}, nil
+			Attempts: t.step.Attempts, Why: "task " + t.task.Name,
+			ResultMessage: "task " + t.task.Name + " begins"}, nil
 	}
 	return p
 }
