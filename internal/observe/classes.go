@@ -57,7 +57,9 @@ func largestVolumes(spec *v1alpha1.CassandraClusterSpec) map[string]resource.Qua
 			}
 		}
 	}
-	add(spec.Node.Storage)
+	if spec.Node != nil {
+		add(spec.Node.Storage)
+	}
 	for i := range spec.Datacenters {
 		dc := &spec.Datacenters[i]
 		if dc.Node != nil {
