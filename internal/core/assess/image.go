@@ -25,8 +25,14 @@ var reference = regexp.MustCompile(`^(?:docker-pullable://)?(.+)@(sha256:[0-9a-f
 // may tell the one for the host's architecture, so that all hosts must have the same.
 func (v *View) ImageDigest(n *facts.Node) string {
 	pod := n.Record.Spec.Pod
-	if agent := n.CurrentAgent(); agent == nil || agent.Ring == nil || agent.Ring.Mode != facts.ModeNormal ||
-		render.ImageOf(n.Pod, layout.CassandraContainer) != pod.Image {
+	if agent := n.CurrentAgent(); agent == nil || agent.Ring == nil || agent.Ring.Mode != facts.ModeNormal {
+		return ""
+	}
+	made := render.ImageOf(n.Pod, layout.CassandraContainer)
+	if digest, pinned := strings.CutPrefix(made, pod.Image+"@"); pinned {
+		return digest // its record was recreated since, without one
+	}
+	if made != pod.Image {
 		return ""
 	}
 	for _, s := range n.Pod.Status.ContainerStatuses {

@@ -43,6 +43,8 @@ func TestWhatAnImageIs(t *testing.T) {
 			change: func(_ *scene, n *facts.Node) { n.Agent = nil }},
 		"of a pod that is yet to be recreated": {image: "cassandra:5.0.6", id: "cassandra@" + sha,
 			change: func(_ *scene, n *facts.Node) { n.Record.Spec.Pod.Image = "cassandra:5.0.9" }},
+		"of a pod that was made with it, whose record is new": {image: "cassandra:5.0.6", id: sha, want: sha,
+			change: func(_ *scene, n *facts.Node) { n.Pod.Spec.Containers[0].Image += "@" + sha }},
 		"of another container": {image: "cassandra:5.0.6", id: "cassandra@" + sha,
 			change: func(_ *scene, n *facts.Node) { n.Pod.Status.ContainerStatuses[0].Name = "sidecar" }},
 		"on hosts of several architectures": {image: "cassandra:5.0.6", id: "cassandra@" + sha,
