@@ -8,7 +8,7 @@ import (
 
 // CassandraNodeStatus is what the agent found and did.
 //
-// +kubebuilder:validation:XValidation:rule=`!has(self.ready) || !self.ready || has(self.phase) && self.phase == 'Normal' && has(self.clientTraffic) && self.clientTraffic == 'Open'`,message=`ready: a node is ready only in phase Normal with clientTraffic Open`
+// +kubebuilder:validation:XValidation:rule=`!has(self.ready) || !self.ready || has(self.phase) && self.phase in ['Normal', 'Deferred'] && has(self.clientTraffic) && self.clientTraffic == 'Open'`,message=`ready: a node is ready only in phase Normal or Deferred with clientTraffic Open`
 type CassandraNodeStatus struct {
 	// ObservedGeneration is the generation of the spec that the agent has taken in.
 	// +optional

@@ -161,7 +161,7 @@ type Storage struct {
 }
 
 // StorageClaims are the persistent volume claims of a node. Fields can be changed: a claim that is
-// not bound yet is made anew, a bound one grows where its class allows it. What cannot follow is
+// not bound yet is recreated, a bound one grows where its class allows it. What cannot follow is
 // reported.
 type StorageClaims struct {
 	// Data is the volume of the data directory, and of everything else that has no volume of its

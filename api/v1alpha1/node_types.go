@@ -160,8 +160,8 @@ type CassandraNodeSpec struct {
 	// +required
 	Pod PodSettings `json:"pod"`
 
-	// Resized says that a pod was brought to what pod says without being made again. It counts for
-	// that pod alone.
+	// Resized says that a pod was resized in place to what pod describes. It holds for that pod
+	// alone.
 	// +optional
 	Resized *ResizedPod `json:"resized,omitempty"`
 

@@ -269,5 +269,5 @@ type TaskNode struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// Finished says that the task is over and never goes on.
+// Finished says that the task has ended for good.
 func (s *CassandraTaskStatus) Finished() bool { return s.Phase.Final() }
