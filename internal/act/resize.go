@@ -60,7 +60,7 @@ func (p *pass) resizePod(ctx context.Context, w plan.Write) error {
 			return errors.Join(err, noted)
 		}
 		p.Recorder.Eventf(p.snapshot.Cluster, nil, corev1.EventTypeWarning, "ResizeRefused", "Reconcile",
-			"pod %s cannot be resized in place and is made again: %v", wanted.Name, err)
+			"pod %s cannot be resized in place and is recreated: %v", wanted.Name, err)
 		return nil
 	}
 	return err

@@ -142,7 +142,8 @@ func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 // watched are the kinds whose objects wake their cluster.
 func watched() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
+		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
+		&corev1.Service{},
 		&corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 	}

@@ -36,8 +36,8 @@ func TestSamples(t *testing.T) {
 			objects, err := decode(path)
 			must(t, err)
 			for _, object := range objects {
-				stored, err := dynamicClient(t, server).Resource(resourceOf(object.GetKind())).Namespace("default").Create(t.Context(),
-					object,
+				resource := dynamicClient(t, server).Resource(resourceOf(object.GetKind())).Namespace("default")
+				stored, err := resource.Create(t.Context(), object,
 					metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 				must(t, err)
 				var typed any = &v1alpha1.CassandraCluster{}

@@ -67,7 +67,7 @@ func TestRollOutWithCrossedAddresses(t *testing.T) {
 	}
 	host := old[0].Spec.NodeName
 	var first *corev1.Pod
-	while(t, ring, servedThroughout, "three pods of a rack are made again, at crossed addresses", func() error {
+	while(t, ring, servedThroughout, "three pods of a rack are recreated, at crossed addresses", func() error {
 		if err := ring.Cordon(t.Context(), host, true); err != nil {
 			return err
 		}

@@ -23,7 +23,8 @@ const (
 	Same Drift = "Same"
 	// Takes: it takes over what the spec says now.
 	Takes Drift = "Takes"
-	// Grows: its volumes become larger now, while it runs. What else differs is looked at after that.
+	// Grows: its volumes become larger now, while it runs. What else differs is looked at after
+	// that.
 	Grows Drift = "Grows"
 	// InTurn: a roll-out brings it to what the spec says when it is the node's turn. Until then it
 	// stays as its record has it, whatever happens to it.

@@ -40,8 +40,8 @@ type Snapshot struct {
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
-	// Expandable says of the storage classes of claims that are to grow whether their volumes can, by
-	// name. One that is missing is not known.
+	// Expandable says of the storage classes of claims that are to grow whether their volumes can,
+	// by name. One that is missing is not known.
 	Expandable map[string]bool
 	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go
 	// before this one begins.
@@ -116,7 +116,8 @@ func (c *Claim) Growing() bool {
 	return known && has.Cmp(c.Claim.Spec.Resources.Requests[corev1.ResourceStorage]) < 0
 }
 
-// VolumeGrows is a claim of the node that asks for more than its volume has yet; empty if none does.
+// VolumeGrows is a claim of the node that asks for more than its volume has yet; empty if none
+// does.
 func (n *Node) VolumeGrows() string {
 	for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
 		if c := n.Claims[volume]; c.Growing() {

@@ -207,7 +207,7 @@ func Decode(data map[string]string, cluster types.UID) (*Ledger, error) {
 		return nil, fmt.Errorf("read ledger: it belongs to the cluster with uid %q, not %q", l.ClusterUID, cluster)
 	}
 	for _, s := range slices.Concat(l.Open(), l.Suspended) {
-		slices.Sort(s.Nodes) // as Has relies on, whoever wrote it
+		slices.Sort(s.Nodes) // Has does a binary search
 	}
 	return l, nil
 }

@@ -52,8 +52,8 @@ const (
 	IssueAuthority Verb = "IssueAuthority"
 	// IssueCertificate makes or renews the certificate of a node's agent.
 	IssueCertificate Verb = "IssueCertificate"
-	// ApplyStatus makes the status of a task what that of Object is, of the ResourceVersion that was
-	// seen. The operator alone writes it.
+	// ApplyStatus makes the status of a task what that of Object is, of the ResourceVersion that
+	// was seen. The operator alone writes it.
 	ApplyStatus Verb = "ApplyStatus"
 	// Event tells people something about the cluster, or about Object.
 	Event Verb = "Event"

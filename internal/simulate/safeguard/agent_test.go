@@ -185,11 +185,18 @@ func crossed() *trial.Scenario {
 			all := w.Pods.Sandboxes()
 			w.Kube.HandAddress(all[0].Name(), all[1].Address())
 			w.Kube.HandAddress(all[1].Name(), all[0].Address())
+			for len(w.Operators()) > 0 { // so that both addresses are free when others are made
+				w.Operators()[0].Kill()
+			}
 			for _, s := range all[:2] {
 				if err := deletePod(w, s.Name()); err != nil {
 					return err
 				}
 			}
+			return nil
+		}, Until: func(w *world.World) bool { return len(w.Pods.Sandboxes()) == 1 }, Within: 5 * time.Minute},
+		trial.Act{Name: "an operator starts", Do: func(w *world.World) error {
+			w.StartOperator(world.Install)
 			return nil
 		}, Until: func(w *world.World) bool { return phase(first, v1alpha1.PhaseAddressTaken)(w) || starts[first] > 3 },
 			Within: 15 * time.Minute},

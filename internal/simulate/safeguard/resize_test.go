@@ -63,13 +63,13 @@ func TestAResizeOutOfTurn(t *testing.T) {
 			if err := pods.Patch(ctx, pod, patch); err != nil || pod.GetName() != clusterName+"-dc1-r1-0" {
 				return err
 			}
-			any, err := withoutUID(patch, pod)
+			free, err := withoutUID(patch, pod)
 			if err != nil {
 				return err
 			}
 			other := &corev1.Pod{}
 			other.Namespace, other.Name = pod.GetNamespace(), clusterName+"-dc1-r2-0"
-			return pods.Patch(ctx, other, any)
+			return pods.Patch(ctx, other, free)
 		}}
 	})
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: early}, "is resized while node "+clusterName+"-dc1-r1-0")
@@ -167,8 +167,8 @@ func (h heapless) Patch(ctx context.Context, object client.Object, patch client.
 	return h.Client.Patch(ctx, object, client.RawPatch(patch.Type(), text), options...)
 }
 
-// Where the API server refuses resizes, the pods are made again, each in its turn.
-func TestPodsThatCannotBeResizedAreMadeAgain(t *testing.T) {
+// Where the API server refuses resizes, the pods are recreated, each in its turn.
+func TestPodsThatCannotBeResizedAreRecreated(t *testing.T) {
 	s := found(t, "rollout-resized")
 	refused := 0
 	refuses := writing(func(c client.Client) client.Client {

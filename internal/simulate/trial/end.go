@@ -28,7 +28,8 @@ type End struct {
 
 // compared are the kinds of which the end is made.
 var compared = []string{
-	"CassandraCluster", "CassandraNode", "CassandraTask", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap", "Secret",
+	"CassandraCluster", "CassandraNode", "CassandraTask", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
+	"Secret",
 	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget",
 }
 

@@ -152,7 +152,8 @@ func (t *turn) resized(old, p *corev1.Pod) {
 // have yet, or that its pod has other resources than its record.
 func (t *turn) inTurn(n *v1alpha1.CassandraNode) bool {
 	p, _ := t.w.Server.Object("Pod", keyOf(n.Name)).(*corev1.Pod)
-	return t.asked(n) || p != nil && render.HalfResized(n, p) || n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
+	return t.asked(n) || p != nil && render.HalfResized(n, p) ||
+		n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
 }
 
 func (t *turn) asked(n *v1alpha1.CassandraNode) bool {

@@ -138,9 +138,9 @@ func (s *Scene) signal(pod types.UID, name string, signal syscall.Signal) error 
 	return signalProcess(fmt.Sprintf("%s of the pod with uid %s", name, pod), pid, signal)
 }
 
-// HangPod stops the JVM of a pod where it is, and with it the shim of the container runtime, so that
-// nobody can end that JVM: what a host does that waits for a disk. Both go on by the function that it
-// returns, which fails if that JVM has ended before. It may be called again.
+// HangPod stops the JVM of a pod where it is, and with it the shim of the container runtime, so
+// that nobody can end that JVM: what a host does that waits for a disk. Both go on by the function
+// that it returns, which fails if that JVM has ended before. It may be called again.
 func (s *Scene) HangPod(pod types.UID) (goOn func() error, err error) {
 	jvm, err := s.ProcessOf(pod, "java")
 	if err != nil {
@@ -155,7 +155,8 @@ func (s *Scene) HangPod(pod types.UID) (goOn func() error, err error) {
 		return nil, err
 	}
 	goOn = func() error {
-		return errors.Join(signalProcess("the JVM", jvm, syscall.SIGCONT), signalProcess("the shim", shim, syscall.SIGCONT))
+		return errors.Join(signalProcess("the JVM", jvm, syscall.SIGCONT),
+			signalProcess("the shim", shim, syscall.SIGCONT))
 	}
 	if err := signalProcess("the shim", shim, syscall.SIGSTOP); err != nil {
 		return nil, err

@@ -226,8 +226,8 @@ func (s *Step) WithdrawOperations(node, why string) {
 	}
 }
 
-// Cancel asks the nodes of the step not to begin what they were asked for, and says what goes on
-// all the same: what runs, and what may begin before its node has heard of that.
+// Cancel withdraws the operations of the step, and returns those that it still has to wait for:
+// operations that run, and those that may begin before their node has seen the withdrawal.
 func (s *Step) Cancel(why string) []string {
 	var out []string
 	for _, name := range s.Nodes() {

@@ -122,12 +122,11 @@ func (p *pass) wantsDown(n *facts.Node) bool {
 		p.Of(n.Name).Process == assess.Absent || unfinishedRestart(n) {
 		return false
 	}
-	switch change := p.changeOf(n); change {
-	case resize:
+	change := p.changeOf(n)
+	if change == resize {
 		return p.resizeWantsDown(n, p.wanted(n))
-	default:
-		return p.podDiffers(n) || change == restart
 	}
+	return p.podDiffers(n) || change == restart
 }
 
 // podDiffers says that the pod of a node is not what the spec describes.

@@ -110,7 +110,10 @@ func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string)
 	if s.ClearOperations(s.Nodes()) {
 		return plan.Acting("the operations are over")
 	}
-	s.Close(false, result, words.Shorten(name+": "+why, 512))
+	if name != "" {
+		why = name + ": " + why
+	}
+	s.Close(false, result, words.Shorten(why, 512))
 	return plan.Nothing()
 }
 

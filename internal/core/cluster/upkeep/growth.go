@@ -14,8 +14,8 @@ import (
 	"helenus.io/helenus/internal/core/words"
 )
 
-// growVolumes has the records of nodes ask for larger volumes; their claims follow. That disturbs no
-// node.
+// growVolumes has the records of nodes ask for larger volumes; their claims follow. That disturbs
+// no node.
 func (k *Keeper) growVolumes() {
 	for _, c := range k.growing {
 		k.update(c.node, false, "its volumes are to grow", func(spec *v1alpha1.CassandraNodeSpec) {
