@@ -330,6 +330,13 @@ func (r *Ring) Replicated() ([]ring.Keyspace, error) {
 	return out, errors.Join(errs...)
 }
 
+// Without is the ring in the view without some of its endpoints.
+func (r *Ring) Without(these func(Endpoint) bool) *Ring {
+	out := *r
+	out.Endpoints = slices.DeleteFunc(slices.Clone(r.Endpoints), these)
+	return &out
+}
+
 // Protection of the ring in the view at a consistency level of the API.
 func (r *Ring) Protection(level v1alpha1.ConsistencyLevel) (*ring.Protection, error) {
 	members, err := ring.New(slices.DeleteFunc(r.Nodes(), func(n ring.Node) bool { return n.ID == "" }))

@@ -28,25 +28,58 @@ func (p *Protection) Check(take, down []string) (Verdict, error) {
 	return o.verdict(), nil
 }
 
-// Assess judges the ring as it is while nodes are down: every range that has a
-// replica among them. Broken are then the ranges that could be protected and are
-// below the level now, and Unprotected those that no schedule protects and that
-// lack a replica. Ids that are not in the ring are ignored.
-func (p *Protection) Assess(down []string) Verdict {
-	o := p.outage(nil)
-	for _, id := range down {
-		if node, ok := p.ring.index[id]; ok {
-			o.take(node)
+// Unserved are the ranges that are below the level while nodes are down, those that no schedule
+// protects among them; ids that are not in the ring are ignored. Of a range of which neither a
+// replica is down nor one pending nothing is said, however few there are. With is nil, or made of
+// the same keyspaces for the ring with nodes beside that are joining it and are down: a write
+// needs one more answer for each of them of which its range is pending (ReplicaPlans#forWrite).
+func (p *Protection) Unserved(down []string, with *Protection) Finding {
+	o := p.outage(down)
+	var f Finding
+	for i := range o.demands {
+		d := &o.demands[i]
+		pending := d.pending(p.ring, with)
+		for at, lost := range o.lost[i] {
+			lost, more := int(lost), 0
+			if pending != nil {
+				more = pending[at]
+			}
+			if lost+more <= max(0, d.spare()) {
+				continue
+			}
+			if o.note(&f, d, at, lost+more); f.Worst.Range == d.circle.rangeAt(at) {
+				f.Worst.Pending = more
+			}
 		}
 	}
-	v := o.verdict()
-	v.taken = 0
-	for _, worst := range []*Risk{v.Broken.Worst, v.Unprotected.Worst} {
-		if worst != nil {
-			worst.Down, worst.Taken = worst.Taken, nil
-		}
+	return f
+}
+
+// pending says how many nodes join each range that are in the ring of another protection alone; nil
+// if that has no such demand.
+func (d *demand) pending(r *Ring, with *Protection) []int {
+	if with == nil {
+		return nil
 	}
-	return v
+	i := slices.IndexFunc(with.demands, func(other demand) bool {
+		return other.keyspaces[0] == d.keyspaces[0] && other.datacenter == d.datacenter
+	})
+	if i < 0 || d.ranges() == 0 {
+		return nil
+	}
+	out, then := make([]int, d.ranges()), &with.demands[i]
+	for at, end := range then.circle.tokens {
+		joining := 0
+		for _, node := range then.row(at) {
+			if _, member := r.index[with.ring.nodes[node].ID]; !member {
+				joining++
+			}
+		}
+		now, _ := slices.BinarySearch(d.circle.tokens, end)
+		now %= d.ranges()
+		out[now] = max(out[now], joining)
+	}
+	return out
 }
 
 // Wave is a set of nodes of one rack that may be taken down together.

@@ -162,32 +162,49 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
-func TestAssess(t *testing.T) {
+func TestUnserved(t *testing.T) {
 	r := twoDatacenters(t)
 	p := protectionOf(t, r, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")},
 		Keyspace{"single", topology(t, "dc1=1")})
-	tests := []struct{ down, want string }{
-		{"", "every range keeps its consistency"},
-		{"x gone", "every range keeps its consistency"},
-		{"a1", "1 range cannot be protected: keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] " +
-			"in dc1, 0 up (a1 down)"},
-		{"a1 a1 b1", "2 ranges below the level: keyspace three: LOCAL_QUORUM needs 2 of the 3 replicas of range " +
-			"(50,0] in dc1, 1 up (a1, b1 down); 2 ranges cannot be protected: keyspace single: LOCAL_QUORUM needs 1 " +
-			"of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
+	// as if c2 were joining: it takes (40,50] of its own, and of three (20,50] besides
+	before := without(t, r, "c2")
+	now := protectionOf(t, before, LocalQuorum, Keyspace{"three", topology(t, "dc1=3")},
+		Keyspace{"single", topology(t, "dc1=1")})
+	tests := []struct {
+		of, with *Protection
+		down     string
+		ranges   int
+		worst    string
+	}{
+		{p, nil, "", 0, "<nil>"},
+		{p, p, "x gone", 0, "<nil>"},
+		{p, nil, "a1", 1, "keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up (a1 down)"},
+		{p, p, "a1 a1 b1", 4, "keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (50,0] in dc1, 0 up " +
+			"(a1 down)"},
+		{now, p, "", 1, "keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (40,0] in dc1, 1 up, and " +
+			"writes need 1 more for what joins and is down"},
+		{now, p, "a1", 3, "keyspace single: LOCAL_QUORUM needs 1 of the 1 replicas of range (40,0] in dc1, 0 up (a1 " +
+			"down), and writes need 1 more for what joins and is down"},
 	}
 	for _, test := range tests {
-		v := p.Assess(strings.Fields(test.down))
-		if got := v.String(); got != test.want {
-			t.Errorf("down %q:\n got %s\nwant %s", test.down, got, test.want)
-		}
-		if worst := v.Broken.Worst; worst != nil && (len(worst.Down) != 2 || worst.Left() != 1) {
-			t.Errorf("down %q: %+v", test.down, worst)
+		f := test.of.Unserved(strings.Fields(test.down), test.with)
+		if got := fmt.Sprint(f.Worst); f.Ranges != test.ranges || got != test.worst {
+			t.Errorf("down %q:\n got %d %s\nwant %d %s", test.down, f.Ranges, got, test.ranges, test.worst)
 		}
 	}
 }
 
+func without(t *testing.T, r *Ring, id string) *Ring {
+	t.Helper()
+	out, err := New(slices.DeleteFunc(r.Nodes(), func(n Node) bool { return n.ID == id }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // What is below the level is what would be if its nodes were taken down now.
-func TestAssessIsCheckOfAll(t *testing.T) {
+func TestUnservedIsCheckOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRing(t)
 		p, err := NewProtection(r, drawKeyspaces(t), rapid.SampledFrom(consistencies).Draw(t, "level"))
@@ -195,14 +212,13 @@ func TestAssessIsCheckOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		down := drawIDs(t, r, "down")
-		now := p.Assess(down)
+		now := p.Unserved(down, nil)
 		then, err := p.Check(down, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now.Safe != then.Safe || now.Broken.Ranges != then.Broken.Ranges ||
-			now.Unprotected.Ranges != then.Unprotected.Ranges {
-			t.Fatalf("down %v: %s, but %s", down, now, then)
+		if now.Ranges != then.Broken.Ranges+then.Unprotected.Ranges {
+			t.Fatalf("down %v: %d ranges, but %s", down, now.Ranges, then)
 		}
 	})
 }

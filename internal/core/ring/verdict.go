@@ -18,7 +18,7 @@ type Verdict struct {
 	// that would lose a replica.
 	Unprotected Finding
 
-	taken int // nodes that were not down before; 0 of Assess
+	taken int // nodes that were not down before
 }
 
 // Finding is a number of ranges and an example.
@@ -41,6 +41,7 @@ type Risk struct {
 	Down        []string // of them, those down before
 	Taken       []string // of them, those to be taken down
 	Required    int      // how many must answer
+	Pending     int      // nodes of which the range is pending, and that are down: a write needs one answer more for each
 }
 
 // Left is how many of the replicas would be up.
@@ -59,7 +60,13 @@ func (r *Risk) String() string {
 		text.WriteString(" in " + r.Datacenter)
 	}
 	if len(r.Taken) == 0 {
-		fmt.Fprintf(&text, ", %d up (%s down)", r.Left(), strings.Join(r.Down, ", "))
+		fmt.Fprintf(&text, ", %d up", r.Left())
+		if len(r.Down) > 0 {
+			fmt.Fprintf(&text, " (%s down)", strings.Join(r.Down, ", "))
+		}
+		if r.Pending > 0 {
+			fmt.Fprintf(&text, ", and writes need %d more for what joins and is down", r.Pending)
+		}
 		return text.String()
 	}
 	fmt.Fprintf(&text, ", %d would be up (", r.Left())
@@ -74,11 +81,7 @@ func (r *Risk) String() string {
 func (v Verdict) String() string {
 	var parts []string
 	if !v.Safe {
-		words := "would fail"
-		if v.taken == 0 {
-			words = "below the level"
-		}
-		parts = append(parts, fmt.Sprintf("%s %s: %s", ranges(v.Broken.Ranges), words, v.Broken.Worst))
+		parts = append(parts, fmt.Sprintf("%s would fail: %s", ranges(v.Broken.Ranges), v.Broken.Worst))
 	}
 	if v.Unprotected.Ranges > 0 {
 		parts = append(parts, fmt.Sprintf("%s cannot be protected: %s", ranges(v.Unprotected.Ranges),

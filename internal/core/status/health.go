@@ -9,7 +9,6 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
-	"helenus.io/helenus/internal/core/ring"
 )
 
 type setter func(kind string, yes bool, reason, format string, args ...any)
@@ -85,18 +84,24 @@ func atRisk(s *facts.Snapshot) (string, error) {
 		return "", errors.New("no node can say what the ring is like")
 	}
 	view := records[first].Agent.Ring
-	down := map[string]bool{}
+	down, member := map[string]bool{}, map[string]bool{}
 	for _, n := range records {
-		hostID, member := s.Ledger.Members[n.Name]
-		if member && !s.Ledger.Adds(n.Record.Spec.Datacenter) && !isUp(n, hostID, view) {
+		hostID, known := s.Ledger.Members[n.Name]
+		member[hostID] = known
+		if known && !s.Ledger.Adds(n.Record.Spec.Datacenter) && !isUp(n, hostID, view) {
 			down[hostID] = true
 		}
 	}
-	if len(down) == 0 {
+	joins := func(e facts.Endpoint) bool { return e.InFlight() && !e.Live && !member[e.HostID] }
+	if len(down) == 0 && !slices.ContainsFunc(view.Endpoints, joins) {
 		return "", nil
 	}
 	level := s.Cluster.Spec.Disruption.Consistency
-	protection, err := view.Protection(level)
+	protection, err := view.Without(joins).Protection(level)
+	if err != nil {
+		return "", err
+	}
+	with, err := view.Protection(level)
 	if err != nil {
 		return "", err
 	}
@@ -106,14 +111,11 @@ func atRisk(s *facts.Snapshot) (string, error) {
 			ids = append(ids, e.HostID)
 		}
 	}
-	// A range that no order of restarts protects is below the level as soon as one replica is down.
-	verdict := protection.Assess(ids)
-	for _, f := range []ring.Finding{verdict.Broken, verdict.Unprotected} {
-		if f.Ranges > 0 {
-			return s.Named(fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst)), nil
-		}
+	f := protection.Unserved(ids, with)
+	if f.Ranges == 0 {
+		return "", nil
 	}
-	return "", nil
+	return s.Named(fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst)), nil
 }
 
 func isNormal(n *facts.Node) bool {

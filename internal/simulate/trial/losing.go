@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
@@ -53,7 +55,7 @@ func losingScenarios() []*Scenario {
 			names("NodeDown", last, "Rebuild"), nil},
 		{"disk-lost-join", "the disk of a member is lost from which a node streams that joins: the join is " +
 			"withdrawn, and the ring is free", one, nil, fourthRack, joins, oldest,
-			all(blockedWith("JoinFailed", "abandoned"), names("MemberDown", oldest)), []Act{
+			all(blockedWith("JoinFailed", "abandoned"), names("MemberDown", oldest), unavailableIf(refused)), []Act{
 				{Name: "take it back", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 					s.Datacenters[0].Racks = s.Datacenters[0].Racks[:3]
 				}), Until: all(recordsAre(3), idle), Within: 30 * time.Minute},
@@ -104,6 +106,14 @@ const refused = "a write was refused"
 
 func noted(what string) func(*world.World) bool {
 	return func(w *world.World) bool { return w.Notes[what] != "" }
+}
+
+// unavailableIf says that the condition Available is False if something was noted.
+func unavailableIf(what string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		c := get(w)
+		return w.Notes[what] == "" || c != nil && meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionAvailable)
+	}
 }
 
 // probe has a client write through every node, so many times.
