@@ -14,6 +14,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -120,6 +121,35 @@ func TestForgottenWhileJoining(t *testing.T) {
 			return err
 		}
 		return grown(t, ring, 4)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestJoinKilled: the JVM of a node is killed on its way into the ring. What it has streamed is
+// removed before it starts again, since deletions may have passed it, and it joins by the same
+// ticket.
+func TestJoinKilled(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-join-killed")
+	before := identities(t, ring)
+	joiner := ring.Name + "-dc1-r1-1"
+	while(t, ring, servedThroughout, "the JVM of a node that joins is killed", func() error {
+		if err := beginJoin(t, ring, joiner); err != nil {
+			return err
+		}
+		pod, killed := podOf(t, ring, joiner), time.Now()
+		if err := ring.KillJVM(t.Context(), joiner); err != nil {
+			return err
+		}
+		if err := untilNode(t, ring, joiner, "it waits until its peers listen again",
+			func(n *v1alpha1.CassandraNode) bool { return n.Status.Phase == v1alpha1.PhaseWaiting }); err != nil {
+			return err
+		}
+		if err := grownWithin(t, ring, 4, 15*time.Minute); err != nil {
+			return err
+		}
+		return ring.Says(t.Context(), pod.Name, layout.AgentContainer, killed, "without what was streamed before")
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
