@@ -134,6 +134,7 @@ func (a *Agent) Identity(address, hostID string) facts.Peer {
 	id := facts.Peer{
 		ClusterUID: a.self.ClusterUID, Node: a.self.Node, PodUID: a.self.PodUID, Addresses: a.addresses(&f),
 		Replaced: f.Memory.Replaced, TrafficOpened: f.Memory.TrafficOpenedAt != nil,
+		GoingDown: node.GoesDown(&f, a.decision.Action),
 	}
 	if m := f.Memory.Member; m != nil {
 		id.HostID = m.HostID

@@ -251,7 +251,7 @@ func (a *Agent) askPeers(_ *node.Facts, action node.AskPeers) effect {
 			}
 			a.peers = node.Peers{
 				AskedAt: now, Address: action.Address, HostID: action.HostID, StartID: action.StartID, Answers: answers,
-				Silent: silent, HeardAt: heard,
+				Silent: silent, HeardAt: heard, GoingDown: action.GoingDown,
 			}.After(a.peers, a.jvm)
 		}}
 	}

@@ -6,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Peer is what the agent of a node tells another before that one starts its JVM: who it is, which
-// addresses it had, whom it knows as replaced, and what its ring knows of an address and a host id.
+// Peer is what the agent of a node tells another before that one starts its JVM or takes it down:
+// who it is, which addresses it had, whom it knows as replaced, what its ring knows of an address
+// and a host id, and whether it goes down itself.
 type Peer struct {
 	// Asked is the address it answered at.
 	Asked string `json:"-"`
@@ -37,6 +38,9 @@ type Peer struct {
 	Up []string `json:"up,omitempty"`
 	// Down are the host ids of the members that it sees down. Told by a NORMAL node.
 	Down []string `json:"down,omitempty"`
+	// GoingDown says that the JVM of this node is being taken down, or soon will be unless another
+	// node goes down at the same time.
+	GoingDown bool `json:"goingDown,omitempty"`
 	// Ring says that the JVM of this node answered, and so that absent sightings mean something.
 	Ring bool `json:"ring"`
 	// JVM tells the one that answered from those before and after it.

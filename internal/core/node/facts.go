@@ -142,6 +142,8 @@ type Peers struct {
 	// have known of it so far, by node.
 	StartID   uint64
 	Knowledge map[string]Knowledge
+	// GoingDown says that whoever asked this node meanwhile heard that it goes down.
+	GoingDown bool
 }
 
 // Configuration is how the wanted configuration stands to the running one.

@@ -45,17 +45,81 @@ func mayGoDown(p *pass) outcome {
 	if changing := p.JVM.Ring.Changing(); len(changing) > 0 {
 		return blocked("", v1alpha1.BlockedTopologyChangeInProgress, "the ring changes: "+strings.Join(changing, ", "))
 	}
-	return keepsConsistency(p.JVM.Ring, p.Record.Spec.Disruption)
+	if held := p.keepsConsistency(nil); held.verdict != Done {
+		return held
+	}
+	return p.othersStay()
+}
+
+// othersStay asks the agents of the other members whether their nodes go down just now: gossip says
+// so only seconds later. Those that do count as down. Each of two that are asked to go down at once
+// tells so before it asks, so that at least one hears of the other. Where both defer, the one
+// with the smaller host id tries again first.
+func (p *pass) othersStay() outcome {
+	if len(p.peerAddresses()) == 0 {
+		return done
+	}
+	hostID := p.JVM.Ring.HostID
+	if p.Peers.GoingDown && p.Peers.HostID == hostID {
+		var down []string
+		again := p.Peers.AskedAt.Add(deferAgain)
+		for _, peer := range p.Peers.Answers {
+			if peer.GoingDown && peer.HostID != hostID {
+				down = append(down, peer.HostID)
+				if peer.HostID < hostID {
+					again = p.Peers.AskedAt.Add(2 * deferAgain)
+				}
+			}
+		}
+		held := p.keepsConsistency(down)
+		switch {
+		case held.verdict == Blocked && p.now.Before(again):
+			held.message = "another node goes down at the same time: " + held.message
+			return held
+		case held.verdict == Done && p.peersAsked(hostID):
+			return done
+		}
+	}
+	ask := p.ask(hostID, "does another node go down at the same time?")
+	ask.GoingDown = true
+	return act(ask)
+}
+
+// GoesDown says that a node is being taken down, or was decided to be: next is what its agent does
+// next.
+func GoesDown(f *Facts, next Action) bool {
+	if m := f.Memory.Restart; m != nil && !m.over() {
+		return true
+	}
+	if f.Init.Process != nil && f.Memory.Stop.of(f.Init.Incarnation, f.Init.Process.StartID) {
+		return true
+	}
+	if f.Doing != nil && takesDown(f.Doing.Action) {
+		return true
+	}
+	return takesDown(next)
+}
+
+func takesDown(a Action) bool {
+	switch a := a.(type) {
+	case AskPeers:
+		return a.GoingDown
+	case BeginRestart, BeginStop:
+		return true
+	default:
+		return false
+	}
 }
 
 // keepsConsistency asks whether every range that can be protected keeps a consistency level without
-// this node. Where a range cannot be protected, no other replica of it may be down.
-func keepsConsistency(view *facts.Ring, disruption v1alpha1.NodeDisruption) outcome {
+// this node, and without others that are down or soon will be. Where a range cannot be protected,
+// no other replica of it may be down.
+func (p *pass) keepsConsistency(down []string) outcome {
 	const guard = v1alpha1.BlockedConsistencyWouldBeLost
+	view, disruption := p.JVM.Ring, p.Record.Spec.Disruption
 	if len(view.Keyspaces) == 0 {
 		return blocked("", guard, "the keyspaces are not known yet")
 	}
-	var down []string
 	for _, e := range view.Endpoints {
 		if e.Member() && !e.Live {
 			down = append(down, e.HostID)

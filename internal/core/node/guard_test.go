@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,84 @@ func TestAMemberGoesDownOnlyIfTheRingCanDoWithoutIt(t *testing.T) {
 				t.Errorf("asked again at %s, restart %+v, message %q", d.Again, d.Status.Restart, d.Status.Message)
 			}
 		})
+	}
+}
+
+// Two nodes may be asked to go down at once, by an operator that knows of the one and another that
+// knows of the other, or by hand. Gossip says only seconds later that one of them goes.
+func TestNoTwoGoDownAtOnceThatTheRingNeeds(t *testing.T) {
+	asked := func(ago time.Duration, goesDown ...string) Facts {
+		return with1(serving(), func(f *Facts) {
+			restart(f)
+			f.Peers.AskedAt = at(-ago)
+			for _, id := range []string{hostA, hostB, hostC} {
+				f.Peers.Answers = append(f.Peers.Answers, facts.Peer{HostID: id, GoingDown: slices.Contains(goesDown, id)})
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		facts Facts
+		acts  ActionKind // empty: it is deferred
+		again time.Duration
+	}{
+		"nobody was asked":                {with1(serving(), func(f *Facts) { restart(f); f.Peers = Peers{} }), "AskPeers", 0},
+		"they were asked something else":  {with1(asked(0), func(f *Facts) { f.Peers.GoingDown = false }), "AskPeers", 0},
+		"they were asked a while ago":     {asked(peersFresh), "AskPeers", 0},
+		"nobody else goes down":           {asked(0, hostA), "BeginRestart", 0},
+		"another one does":                {asked(0, hostB), "", deferAgain},
+		"another one did, a while ago":    {asked(deferAgain, hostB), "AskPeers", 0},
+		"one with a smaller host id does": {with1(asked(deferAgain, hostB), larger), "", deferAgain},
+		"one with a smaller id did":       {with1(asked(2*deferAgain, hostB), larger), "AskPeers", 0},
+		"another does that the ring can spare": {with1(asked(0, hostB), func(f *Facts) {
+			f.Record.Spec.Disruption.Consistency = v1alpha1.ConsistencyLocalOne
+		}), "BeginRestart", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Next(c.facts, epoch)
+			if c.acts != "" {
+				if ask, asks := d.Action.(AskPeers); d.Action == nil || KindOf(d.Action) != c.acts || asks && !ask.GoingDown {
+					t.Errorf("action %+v, want %s", d.Action, c.acts)
+				}
+				return
+			}
+			if d.Action != nil || d.Status.Phase != v1alpha1.PhaseDeferred || !d.Again.Equal(at(c.again)) ||
+				!strings.Contains(d.Status.Message, "another node goes down at the same time: ") {
+				t.Errorf("action %+v, phase %s, again %s: %s", d.Action, d.Status.Phase, d.Again, d.Status.Message)
+			}
+		})
+	}
+}
+
+// larger has the node a host id above those of its peers.
+func larger(f *Facts) {
+	const id = "ffffffff-0000-4000-8000-000000000001"
+	f.JVM.Ring.HostID, f.JVM.Ring.Endpoints[0].HostID, f.Peers.HostID = id, id, id
+	f.Memory.Member.HostID, f.Record.Spec.Member.HostID, f.Disk.HostID = id, id, id
+}
+
+func TestGoesDown(t *testing.T) {
+	with := func(change func(*Facts)) Facts { return with1(serving(), change) }
+	begun := func(f *Facts) { f.Memory.Restart = &RestartMemory{Incarnation: "i1", StartID: 3} }
+	for name, c := range map[string]struct {
+		facts Facts
+		next  Action
+		want  bool
+	}{
+		"it serves":                 {serving(), nil, false},
+		"it asks something else":    {serving(), AskPeers{}, false},
+		"it asks whether others do": {serving(), AskPeers{GoingDown: true}, true},
+		"it asks that just now": {with(func(f *Facts) { f.Doing = &Doing{Action: AskPeers{GoingDown: true}} }), nil,
+			true},
+		"it begins to":          {serving(), BeginRestart{}, true},
+		"its restart has begun": {with(begun), nil, true},
+		"its restart is over":   {with(func(f *Facts) { begun(f); f.Memory.Restart.FinishedAt = ptr(0) }), nil, false},
+		"its stop has begun":    {with(func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 3} }), nil, true},
+		"an earlier JVM was stopped": {with(func(f *Facts) { f.Memory.Stop = &StopMemory{Incarnation: "i1", StartID: 2} }),
+			nil, false},
+	} {
+		if got := GoesDown(&c.facts, c.next); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

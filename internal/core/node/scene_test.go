@@ -113,6 +113,7 @@ func serving() Facts {
 	f.Memory.NormalAt = ptr(-50 * time.Second)
 	f.Memory.Neighbours = []string{"10.0.0.2", "10.0.0.3"}
 	f.JVM = JVM{StartID: 3, AskedAt: at(-time.Second), AnsweredAt: at(-time.Second), Ring: view()}
+	f.Peers = Peers{AskedAt: epoch, Address: address, HostID: hostA, GoingDown: true} // nobody else goes down
 	return f
 }
 

@@ -138,7 +138,7 @@ func stopping(s StopMemory) Facts {
 func frozen() Facts {
 	f := serving()
 	f.JVM.AskedAt, f.JVM.AnsweredAt, f.JVM.ProgressAt = at(0), at(-4*time.Minute), at(-4*time.Minute)
-	f.Init.Process.StartedAt = at(-time.Hour)
+	f.Init.Process.StartedAt, f.Peers = at(-time.Hour), Peers{}
 	return f
 }
 

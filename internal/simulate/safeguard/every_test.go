@@ -29,7 +29,7 @@ var excused = map[string][]excuse{
 	"node": {
 		{"the agent asks the same again as the operator's guards on a roll-out, of which TestTheGateOfARollOut takes " +
 			"some away; core/node's tests have it refuse",
-			[]string{"JVMNotAnswering", "TopologyChangeInProgress", "ConsistencyWouldBeLost"}},
+			[]string{"JVMNotAnswering", "TopologyChangeInProgress"}},
 		{"nodes that are replaced or leave come with these operations",
 			[]string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
 		{"nobody writes what a later release may: it comes with the operations of that",

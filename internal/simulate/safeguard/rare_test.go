@@ -617,6 +617,8 @@ func rareCases() []agentCase {
 		{"DiskContradictsJournal", givenUpAndCopied(), nil, world.Wrap{}, inTurn(withoutBeginning(), strangers()),
 			"run with one host id"}, // HostIDAlive would hold it, too
 		{"MemberDown", sourceless(), nil, world.Wrap{}, hopeful(), "without a source, in vain"},
+		// that two are asked at once is itself a violation here
+		{"ConsistencyWouldBeLost", atOnce(), []string{}, world.Wrap{}, unannounced(), "refused while two nodes restart"},
 		{"MemberNotNormal", stopped(), nil, world.Wrap{}, unstopped(), "an operation of node"},
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -303,6 +305,9 @@ func (r *run) note(m Point) {
 }
 
 func (r *run) after(request *apiserver.Request, err error) error {
+	if apierrors.IsInvalid(err) { // which is tried again for ever, and nothing else is said meanwhile
+		r.violated("%s is refused: %v", request, err)
+	}
 	if _, here := r.open[request.Sequence]; !here {
 		return nil
 	}
