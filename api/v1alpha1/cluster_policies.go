@@ -108,4 +108,10 @@ type VolumePolicy struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	OnClusterDeletion ClaimPolicy `json:"onClusterDeletion,omitempty"`
+
+	// OnScaleIn: claims of nodes that have left the ring, since the spec describes fewer. A claim
+	// that is kept keeps a node of the same name from joining. Default: Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	OnScaleIn ClaimPolicy `json:"onScaleIn,omitempty"`
 }

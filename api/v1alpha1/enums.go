@@ -187,7 +187,8 @@ const (
 	// StateStopped – drained and stopped in order; the pod may then be deleted. The node stays a
 	// member.
 	StateStopped NodeState = "Stopped"
-	// StateDecommissioned – its data is streamed to the others and it leaves the ring for good.
+	// StateDecommissioned – it has left the ring for good: nothing of it is started any more, and its
+	// pod and its record go.
 	StateDecommissioned NodeState = "Decommissioned"
 )
 

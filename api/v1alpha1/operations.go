@@ -4,13 +4,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;UpgradeSSTables
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;UpgradeSSTables;Decommission
 type OperationType string
 
 const (
 	// OperationAlterSystemKeyspaces gives the system keyspaces that hold data of the cluster
 	// (system_auth, system_distributed, system_traces) at least arguments.replication, by
-	// NetworkTopologyStrategy. What they have more, or elsewhere, stays.
+	// NetworkTopologyStrategy. What they have more, or elsewhere, stays; with arguments.exact, what
+	// they have more in these datacenters goes.
 	OperationAlterSystemKeyspaces OperationType = "AlterSystemKeyspaces"
 	// OperationAlterKeyspaces gives keyspaces at least the replicas of
 	// arguments.keyspaceReplication. What they have more, or elsewhere, stays. A keyspace that is
@@ -38,6 +39,9 @@ const (
 	// OperationUpgradeSSTables rewrites the SSTables of arguments.keyspaces, or of all, that have
 	// another format than new ones get.
 	OperationUpgradeSSTables OperationType = "UpgradeSSTables"
+	// OperationDecommission has the node stream its data to those that take its place, and leave the
+	// ring for good.
+	OperationDecommission OperationType = "Decommission"
 )
 
 // OperationPhase is how far an operation has come.
@@ -69,6 +73,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'UpgradeSSTables'] || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup and UpgradeSSTables alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Snapshot') == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'AlterSystemKeyspaces' || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -93,6 +98,11 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
 	Replication map[string]int32 `json:"replication,omitempty"`
+
+	// Exact says that AlterSystemKeyspaces takes away what the keyspaces have more than replication
+	// in its datacenters.
+	// +optional
+	Exact bool `json:"exact,omitempty"`
 
 	// KeyspaceReplication is what each keyspace is to have at least. AlterKeyspaces sees to it;
 	// Rebuild and Repair do not begin before the node knows of it, whose schema may be older than

@@ -75,6 +75,15 @@ const (
 	BlockedRacksUnbalanced Reason = "RacksUnbalanced"
 	// BlockedDataVolumeTooSmall – a node that joins would fill too much of its data volume.
 	BlockedDataVolumeTooSmall Reason = "DataVolumeTooSmall"
+	// BlockedTooManyReplicas – a keyspace has more replicas than nodes would be left.
+	BlockedTooManyReplicas Reason = "TooManyReplicas"
+	// BlockedTooLittleDisk – a node that stays would fill too much of its data volume once others
+	// have left, or does not say how full that is.
+	BlockedTooLittleDisk Reason = "TooLittleDisk"
+	// BlockedCleanupDue – a node that stays holds data which it no longer owns.
+	BlockedCleanupDue Reason = "CleanupDue"
+	// BlockedRepairDue – the data of a node that stays must be repaired.
+	BlockedRepairDue Reason = "RepairDue"
 )
 
 // What else the operator holds back. In status.blocked of a CassandraCluster.
@@ -111,6 +120,9 @@ const (
 	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
 	// waits for.
 	BlockedMaintenanceRunning Reason = "MaintenanceRunning"
+	// BlockedLeaverGone – a node has ended between the end of its streams and its word that it has
+	// left, and members wait for it.
+	BlockedLeaverGone Reason = "LeaverGone"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
 )
@@ -190,8 +202,6 @@ const (
 	// BlockedConflictingOperation – the node runs another operation that cannot run beside this
 	// one.
 	BlockedConflictingOperation Reason = "ConflictingOperation"
-	// BlockedDecommissionUnsupported – this release cannot decommission a node.
-	BlockedDecommissionUnsupported Reason = "DecommissionUnsupported"
 	// BlockedNodeNotNormal – the node is not NORMAL.
 	BlockedNodeNotNormal Reason = "NodeNotNormal"
 	// BlockedNativeTransportClosed – the native transport is closed.
@@ -235,7 +245,7 @@ const (
 	// the present one back.
 	NoticeAgentOutdated Reason = "AgentOutdated"
 	// NoticeClaimUnused – a claim with a volume is left of a node that was abandoned before it
-	// joined.
+	// joined, or that has left the ring.
 	NoticeClaimUnused Reason = "ClaimUnused"
 	// NoticeVolumeGrows – a claim asks for more than its volume has yet.
 	NoticeVolumeGrows Reason = "VolumeGrows"

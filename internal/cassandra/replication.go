@@ -80,6 +80,19 @@ func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication,
 	return raised, nil
 }
 
+// Exactly is the replication with exactly so many replicas in each of the datacenters, each at least
+// one. What it has in others stays. FromSimple is that of Raised.
+func (r Replication) Exactly(replicas map[string]int, fromSimple bool) (Replication, error) {
+	exact, err := r.Raised(replicas, fromSimple)
+	if err != nil {
+		return Replication{}, err
+	}
+	for datacenter, count := range replicas {
+		exact.Options[datacenter] = strconv.Itoa(count)
+	}
+	return exact, nil
+}
+
 // Equal says whether both mean the same to Cassandra.
 func (r Replication) Equal(other Replication) bool {
 	return r.Strategy == other.Strategy && maps.Equal(r.Options, other.Options)

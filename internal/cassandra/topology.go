@@ -33,6 +33,25 @@ func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) e
 	return nil
 }
 
+// Decommission has the node stream its data to those that take its place, and leave the ring. It
+// blocks until the node has left; 5.0 returns at once if one runs already. The node refuses if a
+// keyspace has as many replicas as its datacenter has nodes.
+func (n *Node) Decommission(ctx context.Context) error {
+	const force = false
+	err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "decommission(boolean)", force), nil)
+	if refusal := (*jolokia.Error)(nil); errors.As(err, &refusal) &&
+		strings.Contains(refusal.Message, "still decommissioning") { // StorageService#decommission, 4.1 and 5.0
+		err = fmt.Errorf("%w: %w", ErrLeaving, err)
+	}
+	if err != nil {
+		return fmt.Errorf("decommission: %w", err)
+	}
+	return nil
+}
+
+// ErrLeaving means that the node leaves the ring already.
+var ErrLeaving = errors.New("another decommission runs")
+
 // ErrRebuilding means that the node is being rebuilt already.
 var ErrRebuilding = errors.New("another rebuild runs")
 

@@ -412,6 +412,12 @@ func (f fakeJVM) AlterKeyspaces(ctx context.Context, least map[string]map[string
 	return "altered", f.call(ctx, fmt.Sprintf("alter %v", least))
 }
 
+func (f fakeJVM) SetSystemKeyspaces(ctx context.Context, _ map[string]int32) (string, error) {
+	return "altered system_auth", f.call(ctx, "set")
+}
+
+func (f fakeJVM) Decommission(ctx context.Context) error { return f.call(ctx, "decommission") }
+
 func (f fakeJVM) Cleanup(ctx context.Context, jobs int, keyspace string, _ ...string) error {
 	return f.call(ctx, fmt.Sprintf("cleanup %s %d", keyspace, jobs))
 }

@@ -3,6 +3,9 @@ package operation
 import "context"
 
 func alterSystemKeyspaces(ctx context.Context, t *task) (string, error) {
+	if t.arguments.Exact {
+		return t.JVM.SetSystemKeyspaces(ctx, t.arguments.Replication)
+	}
 	return t.JVM.AlterSystemKeyspaces(ctx, t.arguments.Replication)
 }
 

@@ -20,11 +20,14 @@ type JVM interface {
 	// AlterKeyspaces other ones by their names. They take none away.
 	AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (message string, err error)
 	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
+	// SetSystemKeyspaces gives the system keyspaces exactly so many replicas by datacenter.
+	SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (message string, err error)
 	// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 	ForgetStreamedRanges(ctx context.Context, keyspace string) error
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
+	Decommission(ctx context.Context) error
 	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
 	Flush(ctx context.Context, keyspace string, tables ...string) error
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
@@ -76,6 +79,7 @@ var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, err
 	v1alpha1.OperationAlterKeyspaces:       alterKeyspaces,
 	v1alpha1.OperationAssassinate:          assassinate,
 	v1alpha1.OperationCleanup:              cleanup,
+	v1alpha1.OperationDecommission:         decommission,
 	v1alpha1.OperationFlush:                flush,
 	v1alpha1.OperationRebuild:              rebuild,
 	v1alpha1.OperationRepair:               repair,

@@ -85,6 +85,12 @@ func (f *fake) AlterKeyspaces(_ context.Context, least map[string]map[string]int
 	return "altered", f.call("alter to %v", least)
 }
 
+func (f *fake) SetSystemKeyspaces(_ context.Context, exact map[string]int32) (string, error) {
+	return "altered", f.call("set system ones to %v", exact)
+}
+
+func (f *fake) Decommission(context.Context) error { return f.call("decommission") }
+
 func (f *fake) ForgetStreamedRanges(_ context.Context, keyspace string) error {
 	return f.call("forget what was streamed of %s", keyspace)
 }
@@ -170,6 +176,9 @@ func TestOperations(t *testing.T) {
 			f.ring.Endpoints = append(f.ring.Endpoints, e)
 		}
 	}
+	leaving := func(end facts.Mode) func(*fake) {
+		return func(f *fake) { f.before = func(string) { f.ring.Mode = end } }
+	}
 	shop := arguments{Keyspaces: []string{"shop"}}
 	for name, c := range map[string]struct {
 		of        v1alpha1.OperationType
@@ -182,6 +191,36 @@ func TestOperations(t *testing.T) {
 		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}},
 			nil,
 			"alter system ones to map[dc1:3]", "altered", false},
+		"system keyspaces, exactly": {v1alpha1.OperationAlterSystemKeyspaces,
+			arguments{Replication: map[string]int32{"dc1": 2}, Exact: true}, nil,
+			"set system ones to map[dc1:2]", "altered", false},
+		"decommission": {v1alpha1.OperationDecommission, arguments{}, leaving(facts.ModeDecommissioned), "decommission",
+			"the node has left the ring", false},
+		"decommission that was refused": {v1alpha1.OperationDecommission, arguments{}, func(f *fake) {
+			f.fails["decommission"] = errors.New("Not enough live nodes")
+		}, "decommission", "Not enough live nodes", true},
+		"decommission beside one that runs": {v1alpha1.OperationDecommission, arguments{}, func(f *fake) {
+			f.ring.Mode, f.fails["decommission"] = facts.ModeLeaving, cassandra.ErrLeaving
+			f.before = func(what string) {
+				if what == "wait" {
+					f.ring.Mode = facts.ModeDecommissioned
+				}
+			}
+		}, "decommission", "the node has left the ring", false},
+		"decommission that is found again, and has ended": {v1alpha1.OperationDecommission, arguments{},
+			func(f *fake) { f.ring.Mode, f.from = facts.ModeDecommissioned, &operation.Handle{} }, "",
+			"the node has left the ring", false},
+		"decommission that is found again, and has failed": {v1alpha1.OperationDecommission, arguments{},
+			func(f *fake) { f.ring.Mode, f.from = facts.ModeDecommissionFailed, &operation.Handle{} }, "",
+			"does not leave any more: its mode is DECOMMISSION_FAILED", true},
+		"decommission of 5.0, answered at once": {v1alpha1.OperationDecommission, arguments{}, func(f *fake) {
+			f.ring.Mode, f.from = facts.ModeLeaving, &operation.Handle{}
+			f.before = func(what string) {
+				if what == "wait" && len(f.calls) == 2 {
+					f.ring.Mode = facts.ModeDecommissioned
+				}
+			}
+		}, "decommission; decommission", "the node has left the ring", false},
 		"keyspaces": {v1alpha1.OperationAlterKeyspaces,
 			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop",
 				Replication: map[string]int32{"dc1": 3}}}}, nil,

@@ -172,6 +172,21 @@ func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) 
 	return j.AlterKeyspaces(ctx, keyspaces)
 }
 
+// SetSystemKeyspaces gives the system keyspaces exactly so many replicas in each datacenter.
+func (j *JVM) SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (string, error) {
+	keyspaces := map[string]map[string]int32{}
+	for _, name := range ring.SystemKeyspaces() {
+		keyspaces[name] = exact
+	}
+	session, err := cql.Connect(ctx, j.native)
+	if err != nil {
+		return "", err
+	}
+	defer session.Close()
+	altered, err := cql.SetReplication(ctx, session, Counts(keyspaces), j.AwaitSchemaAgreement)
+	return AlteredText(altered), err
+}
+
 // AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
 	session, err := cql.Connect(ctx, j.native)

@@ -66,6 +66,22 @@ func (s *Session) AlterKeyspace(ctx context.Context, name string, to cassandra.R
 // After replicas were added a repair or rebuild has to bring the data to them.
 func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int,
 	awaitAgreement func(context.Context) error) ([]string, error) {
+	return alterReplication(ctx, s, keyspaces, cassandra.Replication.Raised, awaitAgreement)
+}
+
+// SetReplication is RaiseReplication for exactly so many replicas: see
+// cassandra.Replication.Exactly. Before replicas are taken away, a repair has to bring what they
+// alone have to the others.
+func SetReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int,
+	awaitAgreement func(context.Context) error) ([]string, error) {
+	return alterReplication(ctx, s, keyspaces, cassandra.Replication.Exactly, awaitAgreement)
+}
+
+// change is what a replication is to become, from numbers of replicas by datacenter.
+type change func(r cassandra.Replication, replicas map[string]int, fromSimple bool) (cassandra.Replication, error)
+
+func alterReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int, to change,
+	awaitAgreement func(context.Context) error) ([]string, error) {
 	for name, replicas := range keyspaces {
 		if err := checkReplicas(name, replicas); err != nil {
 			return nil, err
@@ -75,7 +91,7 @@ func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[st
 	if err != nil {
 		return nil, err
 	}
-	targets, err := raisedKeyspaces(first, keyspaces)
+	targets, err := alteredKeyspaces(first, keyspaces, to)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +118,21 @@ func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[st
 	return altered, verify(ctx, s, altered, targets)
 }
 
-// raisedKeyspaces are those of the present ones that must be altered to have at least so many
-// replicas, as they are to be.
-func raisedKeyspaces(present map[string]cassandra.Replication,
-	least map[string]map[string]int) (map[string]cassandra.Replication, error) {
+// alteredKeyspaces are those of the present ones that must be altered, as they are to be.
+func alteredKeyspaces(present map[string]cassandra.Replication, keyspaces map[string]map[string]int,
+	to change) (map[string]cassandra.Replication, error) {
 	targets := map[string]cassandra.Replication{}
-	for _, name := range slices.Sorted(maps.Keys(least)) {
+	for _, name := range slices.Sorted(maps.Keys(keyspaces)) {
 		replication, exists := present[name]
 		if !exists {
 			return nil, fmt.Errorf("keyspace %s does not exist", name)
 		}
-		raised, err := replication.Raised(least[name], slices.Contains(ring.SystemKeyspaces(), name))
+		wanted, err := to(replication, keyspaces[name], slices.Contains(ring.SystemKeyspaces(), name))
 		if err != nil {
 			return nil, fmt.Errorf("keyspace %s: %w", name, err)
 		}
-		if !raised.Equal(replication) {
-			targets[name] = raised
+		if !wanted.Equal(replication) {
+			targets[name] = wanted
 		}
 	}
 	return targets, nil

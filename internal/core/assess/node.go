@@ -143,13 +143,16 @@ func (v *View) membership(name string, n *facts.Node) Membership {
 	}
 	join := v.Ticket(n)
 	ticket = ticket || join != nil
+	if !member && n.Record.Spec.State == v1alpha1.StateDecommissioned {
+		return None // it was a member, and has left
+	}
 	diskUnknown := v.LedgerLost && len(n.Record.Spec.Claims) > 0 && !NeverHadDisk(n)
 	switch {
 	case member || n.Record.Spec.Member != nil:
 		return Member
 	case v.hasJoined(n) && (ticket || diskUnknown):
 		return Joined
-	case v.hasJoined(n):
+	case v.hasJoined(n) && !hasDiskOfLeft(n):
 		return Seen
 	case join != nil && (join.Withdraw != nil || HasWithdrawn(n)):
 		return Withdrawn
@@ -180,11 +183,19 @@ func (v *View) hasJoined(n *facts.Node) bool {
 		slices.ContainsFunc(addresses, func(a string) bool { return seen.addresses[a] })
 }
 
-func finished(s *v1alpha1.IntentStatus) bool { return s != nil && s.FinishedAt != nil }
-
 func memberOrLeft(d v1alpha1.DiskState) bool {
 	return d == v1alpha1.DiskMember || d == v1alpha1.DiskLeft
 }
+
+// hasDiskOfLeft says that a node which is to join has found the disk of one that has left.
+func hasDiskOfLeft(n *facts.Node) bool {
+	if agent := n.CurrentAgent(); agent != nil {
+		return agent.Disk == v1alpha1.DiskLeft && agent.Ring == nil
+	}
+	return n.Record.Status.Disk == v1alpha1.DiskLeft
+}
+
+func finished(s *v1alpha1.IntentStatus) bool { return s != nil && s.FinishedAt != nil }
 
 // Ticket in the record of a node. One of an earlier step that was withdrawn does not count once the
 // open step has the node: the step issues another.

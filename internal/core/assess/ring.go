@@ -68,7 +68,8 @@ func KeyspacesOf(r *facts.Ring) []ring.Keyspace {
 }
 
 // SystemReplication is how many replicas the system keyspaces are to have, by the datacenter's name
-// in Cassandra: as many as keyspaces of the user will have, with fewer members their number.
+// in Cassandra: as many as keyspaces of the user will have, with fewer members their number. Those
+// that are to leave do not count.
 func (v *View) SystemReplication() map[string]int32 {
 	members := v.membersByDatacenter()
 	out := map[string]int32{}
@@ -84,7 +85,9 @@ func (v *View) SystemReplication() map[string]int32 {
 func (v *View) membersByDatacenter() map[string]int32 {
 	out := map[string]int32{}
 	for name := range v.Ledger.Members {
-		out[v.DatacenterOf(name)]++
+		if !v.Leaves(name) {
+			out[v.DatacenterOf(name)]++
+		}
 	}
 	return out
 }

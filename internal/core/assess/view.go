@@ -22,7 +22,7 @@ import (
 type View struct {
 	*facts.Snapshot
 	Now time.Time
-	// Wanted are the nodes that the spec describes.
+	// Wanted are the nodes that the spec describes, and the members of its racks that are to leave.
 	Wanted []render.Wanted
 	// SpecRejected says that the spec is refused: what exists is kept going, and nothing new
 	// begins.
@@ -56,6 +56,7 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
 	}
+	v.addLeaving()
 	return v
 }
 
@@ -128,7 +129,8 @@ func (v *View) Settled() bool {
 // the next step may begin.
 func (v *View) CanChange() bool { return v.HasRing() && !v.SpecRejected && v.Ledger.Step == nil }
 
-// Describes is how the spec describes a node; nil if it does not.
+// Describes is how the spec describes a node, or one that is to leave as long as it is a member; nil
+// if it does neither.
 func (v *View) Describes(name string) *render.Wanted {
 	if v.byName == nil {
 		v.byName = make(map[string]*render.Wanted, len(v.Wanted))

@@ -205,7 +205,7 @@ var fields = map[string]struct {
 	}, grows},
 	"datacenters[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Name = "dc3"
-	}, "shrinking a ring is not supported yet"},
+	}, "a rack is not removed"},
 	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].DatacenterName = "X"
 	}, schema},
@@ -232,10 +232,10 @@ var fields = map[string]struct {
 	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
 	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
-	}, "shrinking a ring is not supported yet"},
+	}, "a rack is not removed"},
 	"datacenters[].racks[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Name = "r9"
-	}, "shrinking a ring is not supported yet"},
+	}, "a rack is not removed"},
 	"datacenters[].racks[].rackName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].RackName = "X"
 	}, schema},
@@ -288,6 +288,9 @@ var fields = map[string]struct {
 	}, applies},
 	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
+	}, applies},
+	"volumes.onScaleIn": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Volumes.OnScaleIn = v1alpha1.ClaimDelete
 	}, applies},
 	"bootstrap.adopt.clusterUID": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Bootstrap = adopting("earlier")

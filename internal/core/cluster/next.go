@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/form"
 	"helenus.io/helenus/internal/core/cluster/join"
 	"helenus.io/helenus/internal/core/cluster/keyspaces"
+	"helenus.io/helenus/internal/core/cluster/leave"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/rollout"
@@ -49,6 +50,7 @@ var entries = []entry{
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
+	{name: "Leave", when: ringCanChange, run: propose(ledger.LeaveNode)},
 	{name: "RollOut", when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
@@ -62,7 +64,7 @@ var entries = []entry{
 func procedures(rules guard.Rules) []procedure.Procedure {
 	return append([]procedure.Procedure{
 		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
-		join.Join(rules, assassinate.Remove),
+		join.Join(rules, assassinate.Remove), leave.Leave(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 	}, task.Procedures(rules)...)

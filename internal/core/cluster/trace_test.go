@@ -39,6 +39,7 @@ func TestTraces(t *testing.T) {
 		"rebuilds-a-lost-ledger":                 traceLostLedger,
 		"follows-a-correction":                   traceCorrection,
 		"grows":                                  traceGrowth,
+		"shrinks":                                traceLeaving,
 		"rolls-out-a-setting":                    traceRollOut,
 		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,
@@ -391,6 +392,16 @@ func traceGrowth(t *testing.T, s *trace) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Nodes, s.Datacenters[0].Racks[1].Nodes = ptr(int32(2)), ptr(int32(2))
 	})
+	s.runUntilIdle(w, nil)
+}
+
+func traceLeaving(t *testing.T, s *trace) {
+	w := newWorld(t, datacenter("dc1", 2, 1))
+	w.settle()
+	s.say("From three nodes to two: the system keyspaces get fewer replicas first.")
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=2}",
+		"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(nodesPerRack(1))
 	s.runUntilIdle(w, nil)
 }
 

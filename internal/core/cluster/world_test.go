@@ -498,6 +498,8 @@ func (w *world) agent(n *facts.Node) {
 		status.Operations = []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &when,
 			FinishedAt: &when}}
 		switch {
+		case o.Type == v1alpha1.OperationDecommission:
+			n.Agent.Ring, n.Agent.Disk, n.Agent.Phase = nil, v1alpha1.DiskLeft, v1alpha1.PhaseLeft
 		case o.Type != v1alpha1.OperationAssassinate:
 		case w.undying:
 			status.Operations[0].Phase, status.Operations[0].Message = v1alpha1.OperationFailed, "it is known"
@@ -570,6 +572,7 @@ func (w *world) serve(n *facts.Node, tokens []string) {
 	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema",
 		ReleaseVersion: n.Record.Spec.Configuration.Version, Hints: map[string]int{}, Unfinished: &facts.Unfinished{}}
 	w.tokens[n.Name] = tokens
+	n.Agent.Space = &facts.Space{Capacity: 10 << 30, Free: 10<<30 - w.load, Data: w.load}
 }
 
 func (w *world) endpoints() []facts.Endpoint {

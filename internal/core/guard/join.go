@@ -105,7 +105,7 @@ func joiningDiskIsEmpty(of Nodes) []Finding {
 			continue
 		}
 		advice := "delete its claim and its pod so that both are recreated"
-		if agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened {
+		if agent.Disk != v1alpha1.DiskLeft && (agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened) {
 			advice = "it may hold writes that no other disk has: save them before you delete its claim and its pod"
 		}
 		out = append(out, Finding{Nodes: []string{name},

@@ -9,6 +9,10 @@ type Rules struct {
 	// Placement on what the ring will be with it.
 	PendingNode, BeforeJoin []Guard[Nodes]
 	Placement               []Guard[Joining]
+	// BeforeLeave on the members before one of them leaves; Leaving on what the ring will be without
+	// those that are to leave.
+	BeforeLeave []Guard[Nodes]
+	Leaving     []Guard[Leaving]
 	// NewDatacenter on the nodes of a datacenter that is added, AddedDatacenter on how it is
 	// described.
 	NewDatacenter   []Guard[Nodes]
@@ -32,7 +36,7 @@ type Rules struct {
 func All() Rules {
 	return Rules{
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
-		Placement:     placement,
+		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 	}

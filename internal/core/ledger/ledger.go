@@ -251,6 +251,20 @@ func (l *Ledger) CloseStep(id string) {
 	l.Maintenance, l.Suspended = slices.DeleteFunc(l.Maintenance, is), slices.DeleteFunc(l.Suspended, is)
 }
 
+// Forget a node that has left the ring: as a member, and in the steps that wait.
+func (l *Ledger) Forget(node string) {
+	is := func(name string) bool { return name == node }
+	delete(l.Members, node)
+	l.Cleanup, l.UpgradeSSTables = slices.DeleteFunc(l.Cleanup, is), slices.DeleteFunc(l.UpgradeSSTables, is)
+	l.RepairDue = slices.DeleteFunc(l.RepairDue, func(d RepairDue) bool { return d.Node == node })
+	l.Postponed = slices.DeleteFunc(l.Postponed, func(p Postponed) bool { return p.Node == node })
+	for _, s := range slices.Concat(l.Maintenance, l.Suspended) {
+		if s.Has(node) && !slices.Contains(s.Withdrawn, node) {
+			s.Withdrawn = append(s.Withdrawn, node)
+		}
+	}
+}
+
 // SuspendLower suspends the open steps of a lower class.
 func (l *Ledger) SuspendLower(class Class) {
 	var kept []*Step

@@ -19,6 +19,8 @@ const (
 	AdoptRing Kind = "AdoptRing"
 	// JoinNode has one node join a ring that serves clients.
 	JoinNode Kind = "JoinNode"
+	// LeaveNode has one node leave a ring that serves clients.
+	LeaveNode Kind = "LeaveNode"
 	// AddDatacenter adds a datacenter to a ring that has data.
 	AddDatacenter Kind = "AddDatacenter"
 	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and
@@ -70,6 +72,8 @@ const (
 	StageRebuild Stage = "Rebuild"
 	// StageOperations: the nodes run an operation each.
 	StageOperations Stage = "Operations"
+	// StageLeave: a node streams what it holds to the others, and leaves.
+	StageLeave Stage = "Leave"
 	// StageWaves: nodes are changed, one wave after the other.
 	StageWaves Stage = "Waves"
 	// StageOpen: client traffic opens.

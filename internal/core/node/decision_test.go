@@ -92,14 +92,15 @@ func TestWhatHoldsIntentsBack(t *testing.T) {
 	}
 	// What only an event can end is no reason to look again, nor to forget when to.
 	f := with1(serving(), func(f *Facts) {
-		f.Record.Spec.State = v1alpha1.StateDecommissioned
+		wantsOperation(f)
+		f.Record.Spec.Operations[0].Type = "Dance"
 	})
 	if d := Next(f, epoch); !d.Again.IsZero() {
 		t.Errorf("again at %s, want never", d.Again)
 	}
 	f.Configuration.Hot, f.Failures = []string{"a"},
 		map[ActionKind]Failure{"ApplySettings": {Message: "no", Until: at(time.Minute)}}
-	if d := Next(f, epoch); !d.Again.Equal(at(time.Minute)) || d.Status.Blocked.Reason != "DecommissionUnsupported" {
+	if d := Next(f, epoch); !d.Again.Equal(at(time.Minute)) || d.Status.Blocked.Reason != "ActionFailing" {
 		t.Errorf("again at %s, blocked %+v", d.Again, d.Status.Blocked)
 	}
 	// A step that waits and something that is held back: the sooner counts.

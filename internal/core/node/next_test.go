@@ -444,9 +444,13 @@ func TestNext(t *testing.T) {
 					t.Errorf("configuration %+v", d.Status.Configuration)
 				}
 			}}},
-		"decommission asked for": {with1(serving(),
-			func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }),
-			expectation{phase: v1alpha1.PhaseNormal, guard: "DecommissionUnsupported"}},
+		"it has left, and its JVM runs on": {with1(serving(), func(f *Facts) {
+			f.Record.Spec.State, f.JVM.Ring.Mode = v1alpha1.StateDecommissioned, facts.ModeDecommissioned
+			f.Memory.LeftAt = ptr(0)
+		}), expectation{phase: v1alpha1.PhaseLeft}},
+		"it has left, and no JVM runs": {with1(member(), func(f *Facts) {
+			f.Record.Spec.State = v1alpha1.StateDecommissioned
+		}), expectation{phase: v1alpha1.PhaseLeft}},
 
 		// Restart and stop.
 		"restart": {with1(serving(), restart), expectation{action: "BeginRestart"}},

@@ -435,8 +435,10 @@ func TestHowOftenTheJVMIsAsked(t *testing.T) {
 		"often, while an action is to come": {with1(serving(), func(f *Facts) { f.Memory.NormalAt = nil }), often},
 		"often, while an action is under way": {with1(serving(),
 			func(f *Facts) { f.Doing = &Doing{Action: SetSeeds{}} }), often},
-		"often, while something holds it back": {with1(serving(),
-			func(f *Facts) { f.Record.Spec.State = v1alpha1.StateDecommissioned }), often},
+		"often, while something holds it back": {with1(serving(), func(f *Facts) {
+			wantsOperation(f)
+			f.Record.Spec.Operations[0].Type = "Dance"
+		}), often},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := Next(c.facts, epoch); d.Poll != c.want {

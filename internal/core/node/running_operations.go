@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -103,7 +104,7 @@ func (p *pass) beginOperation(intent *v1alpha1.OperationIntent) outcome {
 			fmt.Sprintf("operation %s of type %s is not known to this agent", intent.ID, intent.Type), time.Time{})
 		return done
 	}
-	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal {
+	if !p.answers() || p.JVM.Ring.Mode != facts.ModeNormal && !slices.Contains(kind.Modes, p.JVM.Ring.Mode) {
 		return refuse(v1alpha1.BlockedNodeNotNormal, "the node is not NORMAL")
 	}
 	if running := p.makeWay(intent.Type); running != nil {

@@ -32,7 +32,7 @@ var steps = map[jvmPhase][]step{
 		{"reach_init", reachInit},
 		{"have_data_volume", haveVolume},
 		{"stay_stopped", stayStopped},
-		{"refuse_decommission", refuseDecommission},
+		{"stay_out", stayOut},
 		{"begin_restart", beginRestart},
 		{"run_operations", runOperations},
 		{"inspect_disk", inspectDisk},
@@ -54,7 +54,6 @@ var steps = map[jvmPhase][]step{
 	phaseStarting: slices.Concat(happened, known, []step{
 		{"judge_frozen_jvm", judgeFrozen},
 		{"stay_stopped", stayStopped},
-		{"refuse_decommission", refuseDecommission},
 		{"stop_withdrawn_join", stopWithdrawnJoin},
 		{"stop_corrected_join", stopCorrectedJoin},
 		{"stop_failed_join", stopFailedJoin},
@@ -70,7 +69,6 @@ var steps = map[jvmPhase][]step{
 	phaseRunning: slices.Concat(happened, known, []step{
 		{"judge_frozen_jvm", judgeFrozen},
 		{"stay_stopped", stayStopped},
-		{"refuse_decommission", refuseDecommission},
 		{"join", followJoin},
 		{"stop_withdrawn_join", stopWithdrawnJoin},
 		{"note_normal", noteNormal},

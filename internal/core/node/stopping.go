@@ -137,11 +137,10 @@ func (p *pass) whyStopped() string {
 	return "stopped, as the record asks"
 }
 
-// refuseDecommission says that this release does not carry the state out. The node runs on.
-func refuseDecommission(p *pass) outcome {
-	if p.Record.Spec.State == v1alpha1.StateDecommissioned {
-		p.report(v1alpha1.BlockedDecommissionUnsupported,
-			"this release of Helenus cannot decommission a node; it is left as it is", time.Time{})
+// stayOut starts nothing on a node that has left the ring for good.
+func stayOut(p *pass) outcome {
+	if p.Record.Spec.State != v1alpha1.StateDecommissioned {
+		return done
 	}
-	return done
+	return wait(v1alpha1.PhaseLeft, "the node has left the ring for good, and its pod is to be deleted")
 }

@@ -13,10 +13,13 @@ import (
 
 // Wanted is one node as the user's spec describes it: merged, with defaults.
 type Wanted struct {
-	Name          string
-	Datacenter    string
-	Rack          string
-	Ordinal       int32
+	Name       string
+	Datacenter string
+	Rack       string
+	Ordinal    int32
+	// Leaves says that it is a member that the spec does not describe any more: until it has left the
+	// ring it is as the other nodes of its rack.
+	Leaves        bool
 	Disruption    v1alpha1.NodeDisruption
 	Configuration v1alpha1.NodeConfiguration
 	Pod           v1alpha1.PodSettings

@@ -226,6 +226,9 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			wanted)
 	case !formed:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonForming, "the ring is being formed")
+	case out.Nodes > wanted:
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d nodes serve clients, and the spec has %d",
+			out.ReadyNodes, wanted)
 	default:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d of %d nodes serve clients",
 			out.ReadyNodes, wanted)

@@ -80,6 +80,11 @@ func (s *Session) RaiseReplication(ctx context.Context, keyspaces map[string]map
 	return cql.RaiseReplication(ctx, s, keyspaces, s.AwaitAgreement)
 }
 
+// SetReplication is cql.SetReplication.
+func (s *Session) SetReplication(ctx context.Context, keyspaces map[string]map[string]int) ([]string, error) {
+	return cql.SetReplication(ctx, s, keyspaces, s.AwaitAgreement)
+}
+
 // refuseAlter is what AlterKeyspaceStatement refuses, 4.1 and 5.0: datacenters without a node;
 // system_auth without one that has nodes (NetworkTopologyStrategy#validateExpectedOptions); and any
 // change while a node that is known is not NORMAL, be it only stopped (validateNoRangeMovements).
@@ -243,4 +248,13 @@ func (p *Process) AlterKeyspaces(ctx context.Context, least map[string]map[strin
 		return nil, err
 	}
 	return s.RaiseReplication(ctx, least)
+}
+
+// SetKeyspaces is what execute.JVM.SetSystemKeyspaces does to keyspaces.
+func (p *Process) SetKeyspaces(ctx context.Context, exact map[string]map[string]int) ([]string, error) {
+	s, err := p.CQL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.SetReplication(ctx, exact)
 }

@@ -20,7 +20,10 @@ func (p *Process) decommission(arguments []json.RawMessage) (json.RawMessage, *j
 	if failed != nil {
 		return nil, failed
 	}
-	if p.mode == modeDecommissioned || p.leaving {
+	switch {
+	case p.leaving && !p.is50():
+		return nil, exception(illegalState, "Node is still decommissioning. Check nodetool netstats.")
+	case p.is50() && (p.mode == modeDecommissioned || p.leaving):
 		return jsonNull, nil
 	}
 	if failed := p.mayLeave(); failed != nil {

@@ -198,6 +198,19 @@ func (j *jvmHost) AlterSystemKeyspaces(ctx context.Context, least map[string]int
 	return j.AlterKeyspaces(ctx, keyspaces)
 }
 
+// SetSystemKeyspaces gives the system keyspaces exactly so many replicas in each datacenter.
+func (j *jvmHost) SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (string, error) {
+	keyspaces := map[string]map[string]int32{}
+	for _, name := range ring.SystemKeyspaces() {
+		keyspaces[name] = exact
+	}
+	if j.s.jvm == nil {
+		return "", errUnreachable
+	}
+	altered, err := j.s.jvm.SetKeyspaces(ctx, agentpod.Counts(keyspaces))
+	return agentpod.AlteredText(altered), err
+}
+
 // AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
 func (j *jvmHost) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
 	if j.s.jvm == nil {

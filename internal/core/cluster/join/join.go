@@ -137,7 +137,7 @@ func (j joiner) open(v *assess.View, w render.Wanted) (*procedure.Opening, []gua
 	}
 	sizes := map[string]int{}
 	for _, other := range v.Wanted {
-		if other.Datacenter == w.Datacenter {
+		if other.Datacenter == w.Datacenter && !other.Leaves {
 			sizes[other.Rack]++
 		}
 	}

@@ -186,7 +186,7 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 		return plan.Waiting("spec.paused is true; %s", due.What)
 	case due.Lost != nil:
 		e.putLedger(true, "the ledger had lost a step that is open", func(l *ledger.Ledger) { l.OpenStep(due.Lost) })
-		return plan.Acting("the join of %s is resumed", words.List(due.Lost.Wave(), 1))
+		return plan.Acting("%s of %s is resumed", due.Lost.Kind, words.List(due.Lost.Wave(), 1))
 	case p.AsksLast && len(e.draft.Writes) > 0:
 		return plan.Waiting("waiting for the nodes' objects to be written")
 	}

@@ -123,6 +123,16 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 	return p
 }
 
+// Attempt is the id of the present attempt of a node's operation.
+func (s *Step) Attempt(o Operation, node string) string { return s.operationID(o, node) }
+
+// Runs says that a node runs an operation of the step, by its own last word.
+func (s *Step) Runs(n *facts.Node) bool {
+	return !AgentGone(n) && slices.ContainsFunc(n.Record.Status.Operations, func(o v1alpha1.OperationStatus) bool {
+		return ledger.OfIntent(o.ID) == s.ID() && !o.Phase.Final()
+	})
+}
+
 func (s *Step) operationID(o Operation, node string) string {
 	return s.open.AttemptID(o.Purpose, node)
 }
@@ -228,9 +238,12 @@ func (s *Step) WithdrawOperations(node, why string) {
 
 // Cancel withdraws the operations of the step, and returns those that it still has to wait for:
 // operations that run, and those that may begin before their node has seen the withdrawal.
-func (s *Step) Cancel(why string) []string {
+func (s *Step) Cancel(why string) []string { return s.CancelOn(s.Nodes(), why) }
+
+// CancelOn is Cancel for operations on any nodes.
+func (s *Step) CancelOn(nodes []string, why string) []string {
 	var out []string
-	for _, name := range s.Nodes() {
+	for _, name := range nodes {
 		n := s.engine.view.Live(name)
 		if n == nil {
 			continue
@@ -249,16 +262,19 @@ func (s *Step) Cancel(why string) []string {
 // RunInTurn has rows of nodes run an operation, one row after the other, and says whether all have.
 // What is for people: "datacenter dc2 is rebuilt".
 func (s *Step) RunInTurn(o Operation, rows [][]string, what string) (plan.Result, bool) {
-	finished := 0
+	finished, all := 0, 0
+	for _, row := range rows {
+		all += len(row)
+	}
 	for _, row := range rows {
 		p := s.Run(o, row)
 		finished += len(p.Finished)
 		if len(p.Finished) < len(row) {
-			s.Describe(finished, "%s: %s", what, words.List(p.Waiting, 3))
+			s.Describe(finished*len(s.Wave())/all, "%s: %s", what, words.List(p.Waiting, 3))
 			return p.Result("%s: %s on %s", what, o.Type, words.List(row, 3)), false
 		}
 	}
-	s.Describe(finished, "%s: all are done", what)
+	s.Describe(len(s.Wave()), "%s: all are done", what)
 	return plan.Nothing(), true
 }
 

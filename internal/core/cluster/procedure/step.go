@@ -65,6 +65,11 @@ func (s *Step) Write(live bool, why string, change func(*ledger.Ring, *ledger.St
 	s.engine.putLedger(live, why, func(l *ledger.Ledger) { change(&l.Ring, l.StepByID(id)) })
 }
 
+// Forget has the ledger forget a node that has left the ring.
+func (s *Step) Forget(node string) {
+	s.engine.putLedger(true, "node "+node+" has left", func(l *ledger.Ledger) { l.Forget(node) })
+}
+
 // Advance goes to the next stage.
 func (s *Step) Advance(live bool, why string, to ledger.Stage) {
 	now := s.engine.view.Now

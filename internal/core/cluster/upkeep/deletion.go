@@ -29,7 +29,7 @@ func (k *Keeper) Deletion() plan.Result {
 	}
 	stopping, pods := 0, 0
 	for _, n := range k.Records() {
-		if n.Record.Spec.State != v1alpha1.StateStopped {
+		if n.Record.Spec.State == v1alpha1.StateRunning {
 			k.update(n, false, "the cluster is being deleted", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.State, spec.ClientTraffic = v1alpha1.StateStopped, v1alpha1.TrafficClosed
 			})
@@ -102,7 +102,7 @@ func deleteEach[P plan.Object](k *Keeper, objects map[string]P) {
 // mayDeletePod says whether the pod of a node that is to be stopped can go: its agent has stopped
 // the JVM in order, or never started one.
 func (k *Keeper) mayDeletePod(n *facts.Node) bool {
-	if n.Pod.Spec.NodeName == "" || n.Record == nil {
+	if n.Pod.Spec.NodeName == "" || n.Record == nil || n.Record.Spec.State == v1alpha1.StateDecommissioned {
 		return true
 	}
 	if n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation &&

@@ -142,6 +142,8 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 			l.Replaced = append(l.Replaced, r.HostID)
 		}
 		switch {
+		case spec.State == v1alpha1.StateDecommissioned:
+			continue // it has left
 		case spec.Member != nil:
 			l.Members[n.Name] = spec.Member.HostID
 			formed[spec.Datacenter] = true
@@ -154,6 +156,8 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 			continue
 		case !adopted && l.Adopted != "" && agent.Owner != nil && agent.Owner.ClusterUID == l.Adopted:
 			continue // its disk is still to be taken over
+		case agent.Disk == v1alpha1.DiskLeft:
+			continue // a volume that a node has left behind
 		case assess.HasWithdrawn(n) && agent.Disk != v1alpha1.DiskMember:
 			if k.Of(n.Name).Wanted {
 				l.Excluded = append(l.Excluded, n.Name)

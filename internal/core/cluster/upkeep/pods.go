@@ -25,7 +25,8 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	before := len(k.draft.Writes)
 	waiting := 0
 	for _, n := range k.Records() {
-		if n.Record.DeletionTimestamp != nil || k.unwanted[n.Name] {
+		if n.Record.DeletionTimestamp != nil || k.unwanted[n.Name] ||
+			n.Record.Spec.State == v1alpha1.StateDecommissioned {
 			continue
 		}
 		if !k.claimsReady(n) {
@@ -63,8 +64,8 @@ func unboundClaimGoes(n *facts.Node) bool {
 	return false
 }
 
-// noticeUnused names the bound claims of nodes that the spec no longer has and that never joined.
-// Nobody has said that they may go: only the user deletes a disk, even an empty one.
+// noticeUnused names the bound claims of nodes that the spec no longer has: that never joined, or
+// that have left. Nobody has said that they may go: only the user deletes a disk, even an empty one.
 func (k *Keeper) noticeUnused() {
 	if k.SpecRejected || !k.HasRing() {
 		return
@@ -84,8 +85,9 @@ func (k *Keeper) noticeUnused() {
 	}
 	if len(claims) > 0 {
 		k.draft.Notice(v1alpha1.NoticeClaimUnused, slices.Compact(nodes), "claim %s is left of a node that was "+
-			"abandoned before it joined, and no node uses it: kubectl delete persistentvolumeclaim --namespace %s %s "+
-			"removes it; a node of that name would use it again", words.List(claims, 3), k.Cluster.Namespace,
+			"abandoned before it joined, or that has left, and no node uses it: kubectl delete persistentvolumeclaim "+
+			"--namespace %s %s removes it; a node of that name would use it again, and would not join with the data "+
+			"of one that has left", words.List(claims, 3), k.Cluster.Namespace,
 			strings.Join(claims, " "))
 	}
 }

@@ -37,6 +37,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 	k.nameOldRules()
 	k.pinImages()
 	k.growVolumes()
+	k.removeLeft()
 	if k.Begun() {
 		k.restoreRecords()
 		for _, name := range k.leavers {

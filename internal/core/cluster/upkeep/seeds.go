@@ -46,5 +46,9 @@ func (k *Keeper) seedNodes() []string {
 	if len(k.Ledger.Members) == 0 {
 		return nil
 	}
-	return k.Seeds(k.Members(), k.PresentSeeds())
+	members := slices.Clone(k.Members())
+	if s := k.Ledger.Step; s != nil && s.Kind == ledger.LeaveNode && len(members) > 1 {
+		members = slices.DeleteFunc(members, s.Has)
+	}
+	return k.Seeds(members, k.PresentSeeds())
 }

@@ -253,10 +253,10 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 	return cmp.Or(disk, n.Record.Spec.Configuration.Version)
 }
 
-// checkNumbers refuses nodes more than the ring can grow by, and fewer than it has. Those without
-// any part in the ring can go.
+// checkNumbers refuses nodes more than the ring can grow by, and racks and datacenters less than it
+// has. Nodes without any part in the ring can go; of racks that stay, members leave by a step.
 func (k *Keeper) checkNumbers() error {
-	var early, fewer []string
+	var early, fewer, racks []string
 	for _, w := range k.Wanted {
 		if !k.Belongs(w.Name) && !k.Settled() {
 			early = append(early, w.Name)
@@ -264,10 +264,14 @@ func (k *Keeper) checkNumbers() error {
 	}
 	for _, n := range k.Records() {
 		switch {
-		case k.Describes(n.Name) != nil:
+		case k.Describes(n.Name) != nil, n.Record.Spec.State == v1alpha1.StateDecommissioned:
 		case k.Settled() && k.Outside(n.Name):
 			k.leavers = append(k.leavers, n.Name)
 		case k.Abandoning(n.Name):
+		case k.Settled() && k.Of(n.Name).Membership == assess.Member:
+			if rack := n.Record.Spec.Datacenter + "/" + n.Record.Spec.Rack; !slices.Contains(racks, rack) {
+				racks = append(racks, rack)
+			}
 		default:
 			fewer = append(fewer, n.Name)
 		}
@@ -276,9 +280,13 @@ func (k *Keeper) checkNumbers() error {
 	case len(early) > 0:
 		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take "+
 			"the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
+	case len(racks) > 0:
+		return fmt.Errorf("the spec lacks %s of the ring (%s): a rack is not removed, since the last of its nodes "+
+			"would have to hold all that it has, nor is a datacenter; take the change back. To have fewer racks, add "+
+			"a datacenter with as many as you want", words.Plural(len(racks), "rack"), words.List(racks, 3))
 	case len(fewer) > 0:
-		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring is not supported yet; take the "+
-			"change back", words.Plural(len(fewer), "node"), words.List(fewer, 3))
+		return fmt.Errorf("the spec lacks %s of a ring that has not formed (%s): nodes can leave when it has; take "+
+			"the change back until then", words.Plural(len(fewer), "node"), words.List(fewer, 3))
 	}
 	return nil
 }

@@ -15,10 +15,12 @@ type Kind struct {
 	// ConflictsWith are the types that do not run beside it on a node. What one type says holds for
 	// both.
 	ConflictsWith []v1alpha1.OperationType
+	// Modes are those, beside NORMAL, in which it may begin.
+	Modes []facts.Mode
 	// FreshView says that Check needs a view that is seconds old at most.
 	FreshView bool
 	// Check says why it must not begin now; nil if it may. A nil Check allows it always. It is
-	// asked on a node that is NORMAL in its own view.
+	// asked on a node that is NORMAL in its own view, or in one of Modes.
 	Check func(Request) *Refusal
 	// Unfit says why it has nothing to do with a keyspace of a replication; empty if it has. A nil
 	// Unfit takes all keyspaces that the ring replicates. AnyStrategy takes those, too, of which
@@ -74,7 +76,8 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 
 // Kinds are all operations.
 var Kinds = []Kind{
-	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, flush, rebuild, repair, snapshot, upgradeSSTables,
+	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, decommission, flush, rebuild, repair, snapshot,
+	upgradeSSTables,
 }
 
 // Of is what is known of a type; false if nothing is.

@@ -150,6 +150,11 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
 		{v1alpha1.OperationSnapshot},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterKeyspaces},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterSystemKeyspaces},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationCleanup},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationRebuild},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationRepair},
 	}
 	for _, kindA := range Kinds {
 		for _, kindB := range Kinds {

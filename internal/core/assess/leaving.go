@@ -1,0 +1,107 @@
+package assess
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// addLeaving adds the members of racks of the spec that it does not describe any more to Wanted,
+// each behind the nodes of its rack.
+func (v *View) addLeaving() {
+	names := v.Members()
+	for _, n := range v.Records() {
+		if n.Record.Spec.Member != nil && !slices.Contains(names, n.Name) {
+			names = append(slices.Clone(names), n.Name)
+		}
+	}
+	var leaving []render.Wanted
+	for _, name := range names {
+		n := v.Nodes[name]
+		if v.Describes(name) != nil || n != nil && n.Record != nil &&
+			n.Record.Spec.State == v1alpha1.StateDecommissioned {
+			continue
+		}
+		if w := v.ofItsRack(name); w != nil {
+			leaving = append(leaving, *w)
+		}
+	}
+	if len(leaving) == 0 {
+		return
+	}
+	slices.SortFunc(leaving, func(a, b render.Wanted) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	for _, w := range leaving {
+		at := 0
+		for i := range v.Wanted {
+			if v.Wanted[i].Datacenter == w.Datacenter && v.Wanted[i].Rack == w.Rack {
+				at = i + 1
+			}
+		}
+		v.Wanted = slices.Insert(v.Wanted, at, w)
+	}
+	v.byName = nil
+}
+
+// ofItsRack is a node as the others of its rack are described; nil if the spec does not have that
+// rack.
+func (v *View) ofItsRack(name string) *render.Wanted {
+	for i, w := range v.Wanted {
+		if i > 0 && w.Datacenter == v.Wanted[i-1].Datacenter && w.Rack == v.Wanted[i-1].Rack {
+			continue
+		}
+		first := v1alpha1.NodeName(v.Cluster.Name, w.Datacenter, w.Rack, w.Ordinal)
+		prefix := strings.TrimSuffix(first, strconv.Itoa(int(w.Ordinal)))
+		rest, found := strings.CutPrefix(name, prefix)
+		ordinal, err := strconv.ParseInt(rest, 10, 32)
+		if found && err == nil {
+			w.Name, w.Ordinal, w.Leaves = name, int32(ordinal), true
+			return &w
+		}
+	}
+	return nil
+}
+
+// Leaving are the members that the spec does not describe any more, in the order in which they
+// leave: each time the last one of the rack that has the most members, of racks that have some to
+// leave.
+func (v *View) Leaving() []render.Wanted {
+	type rack = [2]string
+	var racks []rack
+	members, leaving := map[rack]int{}, map[rack][]render.Wanted{}
+	for _, w := range v.Wanted {
+		r := rack{w.Datacenter, w.Rack}
+		if members[r] == 0 && len(leaving[r]) == 0 {
+			racks = append(racks, r)
+		}
+		members[r]++
+		if w.Leaves {
+			leaving[r] = append(leaving[r], w)
+		}
+	}
+	var out []render.Wanted
+	for {
+		var next *rack
+		for i := range racks {
+			if len(leaving[racks[i]]) > 0 && (next == nil || members[racks[i]] > members[*next]) {
+				next = &racks[i]
+			}
+		}
+		if next == nil {
+			return out
+		}
+		last := len(leaving[*next]) - 1
+		out = append(out, leaving[*next][last])
+		leaving[*next] = leaving[*next][:last]
+		members[*next]--
+	}
+}
+
+// Leaves says that a node is a member that the spec does not describe any more.
+func (v *View) Leaves(name string) bool {
+	w := v.Describes(name)
+	return w != nil && w.Leaves
+}

@@ -1,0 +1,195 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// beforeLeave are the guards on the ring that a node is to leave: the given nodes are its members.
+var beforeLeave = []Guard[Nodes]{
+	{v1alpha1.BlockedMemberDown, "every member is up",
+		everyMemberIsUp("every member takes a part over of what a node holds that leaves")},
+	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
+	{v1alpha1.BlockedMemberSeenDown, "every member sees every other as up", everyMemberSeesEveryOther},
+	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
+	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
+	{v1alpha1.BlockedReplicationNotUnderstood, "the replication of every keyspace is understood",
+		everyReplicationIsKnown},
+}
+
+// Leaving are members that are to leave, one after the other.
+type Leaving struct {
+	*facts.Snapshot
+	// Leavers by name, the first that leaves first, and Stay the other members.
+	Leavers, Stay []string
+	// View is the ring as a member sees it, and Ring the same with its ranges.
+	View *facts.Ring
+	Ring *ring.Ring
+	// Keyspaces that count.
+	Keyspaces []ring.Keyspace
+}
+
+// leaving are the guards on what the ring will be, after each of the nodes that leave.
+var leaving = []Guard[Leaving]{
+	{v1alpha1.BlockedTooManyReplicas, "no keyspace has more replicas than nodes will be left", replicasFit},
+	{v1alpha1.BlockedTooLittleDisk, "the data fits on the nodes that stay", dataFits},
+	{v1alpha1.BlockedCleanupDue, "the nodes that stay are cleaned up", noCleanupIsDue},
+	{v1alpha1.BlockedRepairDue, "the nodes that stay are repaired", noRepairIsDue},
+	{v1alpha1.BlockedHostCordoned, "no member that stays is on a cordoned host",
+		func(of Leaving) []Finding { return noHostIsCordoned(Nodes{of.Snapshot, of.Stay}) }},
+}
+
+// replicasFit finds the first node with which a keyspace loses its last spare node: Cassandra
+// refuses to let it leave (StorageService#decommission, 4.1 and 5.0). The system keyspaces get fewer
+// replicas before.
+func replicasFit(of Leaving) []Finding {
+	in := map[string]int{} // nodes of each datacenter
+	for _, n := range of.Ring.Nodes() {
+		in[n.Datacenter]++
+	}
+	total := of.Ring.Len()
+	for _, name := range of.Leavers {
+		e, _ := of.View.ByHostID(of.Ledger.Members[name])
+		total--
+		in[e.Datacenter]--
+		var out []Finding
+		for _, k := range of.Keyspaces {
+			factor, left, where := k.Replication.TotalFactor(), total, "the ring"
+			if k.Replication.Strategy() == ring.NetworkTopologyStrategy {
+				if slices.Contains(ring.SystemKeyspaces(), k.Name) {
+					continue
+				}
+				factor, left, where = k.Replication.Factor(e.Datacenter), in[e.Datacenter], "datacenter "+e.Datacenter
+			}
+			if factor > left {
+				out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+					"keyspace %s has %d replicas in %s, which would have %s left once node %s has left: alter the "+
+						"keyspace, or describe more nodes", k.Name, factor, where, words.Plural(left, "node"), name)})
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// dataFits finds the first ring on the way in which a node that takes something over would fill too
+// much of its data volume: what is on it now, snapshots among it, and its data times what its share
+// of a keyspace grows by, the largest of all keyspaces, since nobody knows how data is spread over
+// them.
+func dataFits(of Leaving) []Finding {
+	keyspaces := slices.DeleteFunc(slices.Clone(of.Keyspaces),
+		func(k ring.Keyspace) bool { return slices.Contains(ring.SystemKeyspaces(), k.Name) })
+	if len(keyspaces) == 0 {
+		keyspaces = of.Keyspaces
+	}
+	grown := of.Ring
+	for _, name := range of.Leavers {
+		grown = grown.Without(of.Ledger.Members[name])
+		var out []Finding
+		shares := sharesGrow(of.Ring, grown, keyspaces)
+		for _, other := range inOrder(slices.Concat(of.Stay, of.Leavers)) {
+			share, grows := shares[of.Ledger.Members[other]]
+			if !grows {
+				continue
+			}
+			why, stalled := tooFull(of.Nodes[other], share.by)
+			if why != "" {
+				out = append(out, Finding{Nodes: []string{other}, Stalled: stalled, Message: fmt.Sprintf("once node %s "+
+					"has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, give "+
+					"the nodes larger volumes, or describe more nodes", name, other, why, share.by,
+					words.List(share.of, 3))})
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// growth is by how much a node holds more of some keyspaces.
+type growth struct {
+	by float64
+	of []string
+}
+
+// sharesGrow are the nodes by host id that hold more of a keyspace in a ring than in the one before.
+func sharesGrow(before, after *ring.Ring, keyspaces []ring.Keyspace) map[string]growth {
+	const same = 1e-9
+	out := map[string]growth{}
+	alike := map[string][]string{}
+	for _, k := range keyspaces {
+		text := k.Replication.String()
+		if alike[text] = append(alike[text], k.Name); len(alike[text]) > 1 {
+			continue
+		}
+		then := before.EffectiveShares(k.Replication)
+		for id, share := range after.EffectiveShares(k.Replication) {
+			if share <= then[id]+same {
+				continue
+			}
+			by := share / max(then[id], share/float64(before.Len()))
+			if by > out[id].by {
+				out[id] = growth{by, []string{text}}
+			}
+		}
+	}
+	for id, g := range out {
+		g.of = alike[g.of[0]]
+		out[id] = g
+	}
+	return out
+}
+
+// tooFull says what a data volume would be like if the node held so many times its data, and of that
+// which only the user can resolve why; empty if there is room. That a node does not answer is said
+// by another guard.
+func tooFull(n *facts.Node, times float64) (why, stalled string) {
+	agent := n.CurrentAgent()
+	switch {
+	case agent == nil:
+		return "", ""
+	case agent.Space == nil || agent.Space.Capacity <= 0:
+		return "may have too little room, and does not say how full its data volume is", ""
+	}
+	s := agent.Space
+	expected, most := float64(s.Capacity-s.Free)+float64(s.Data)*(times-1), mostOfDisk*float64(s.Capacity)
+	if expected <= most {
+		return "", ""
+	}
+	return fmt.Sprintf("would fill %s of its data volume of %s, which is more than %d %%", bytes(expected),
+		bytes(float64(s.Capacity)), int(100*mostOfDisk)), v1alpha1.ReasonInvalidSpec
+}
+
+// noCleanupIsDue: what a node still holds of ranges that it does not own any more may be older than
+// deletions are kept, and would count again if it got them back.
+func noCleanupIsDue(of Leaving) []Finding {
+	var out []Finding
+	for _, name := range of.Ledger.Cleanup {
+		if slices.Contains(of.Stay, name) {
+			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s holds rows that it does not "+
+				"own any more, and would own some of them again: it is cleaned up first", name)})
+		}
+	}
+	return out
+}
+
+// noRepairIsDue: a node that must be repaired takes the place of one that is in order.
+func noRepairIsDue(of Leaving) []Finding {
+	var out []Finding
+	for _, d := range of.Ledger.RepairDue {
+		if slices.Contains(of.Stay, d.Node) {
+			out = append(out, Finding{Nodes: []string{d.Node}, Message: fmt.Sprintf("node %s must be repaired before it "+
+				"takes anything over: kubectl helenus repair %s --reason '...'", d.Node, d.Node)})
+		}
+	}
+	return out
+}
