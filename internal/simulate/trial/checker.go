@@ -236,7 +236,9 @@ func (o *checker) claimDeleted(c *corev1.PersistentVolumeClaim) {
 	case cluster == nil || string(cluster.UID) != of:
 		o.violated("I3: claim %s is deleted, whose cluster is another than the present one or none", c.Name)
 	case cluster.DeletionTimestamp == nil:
-		if v := o.w.Kube.Volume(c); v != nil && !pod.ContentOf(v).Data.Report().Empty() {
+		left := cluster.Spec.Volumes.OnScaleIn == v1alpha1.ClaimDelete &&
+			o.gaveAway(pod.ContentOf(o.w.Kube.Volume(c)).Data)
+		if v := o.w.Kube.Volume(c); v != nil && !pod.ContentOf(v).Data.Report().Empty() && !left {
 			o.violated("I3: claim %s is deleted with data on it while its cluster lives", c.Name)
 		}
 	case cluster.Spec.Volumes.OnClusterDeletion != v1alpha1.ClaimDelete:
@@ -313,7 +315,9 @@ func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 		o.violated("I11: a ring is formed again after client traffic was opened")
 	}
 	for name, id := range old.Members {
-		if was, still := now.Members[name]; !still || was != id {
+		if was, still := now.Members[name]; !still && o.left(name, id, now) {
+			delete(o.hostIDs, string(now.ClusterUID)+"/"+name) // another may join under its name
+		} else if !still || was != id {
 			o.violated("the ledger forgets that node %s is the member %s: it says %q", name, id, was)
 		}
 	}
@@ -390,6 +394,10 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	}
 	o.operations(n)
 	o.turn.changed(old, n)
+	if n.Spec.State == v1alpha1.StateDecommissioned && old != nil && old.Spec.State != n.Spec.State &&
+		!o.left(n.Name, n.Spec.Member.HostID, o.lastLedger) {
+		o.violated("leave: node %s is said to have left, and its disk or a member that is up says otherwise", n.Name)
+	}
 	if version := n.Spec.Configuration.Version; old == nil || old.Spec.Configuration.Version != version {
 		if d := o.disk(n.Name); d != nil && settings.Older(version, d.Newest()) {
 			o.violated("I9: the record of node %s gets version %s, and its disk is one of %s", n.Name, version,
@@ -522,6 +530,9 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	before, member := o.hostIDs[string(c.UID)+"/"+s.Name()]
 	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
+	}
+	if member && o.gaveAway(s.Content(v1alpha1.VolumeData).Data) {
+		o.violated("leave: node %s starts on the disk of a member that has given its data away", s.Name())
 	}
 	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) &&
 		o.owners[disk.HostID()] != c.Spec.AdoptedUID() {

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,19 +37,7 @@ func (g growing) perZone() int    { return g.hosts }
 // scenario is one in which a ring grows by a change of its spec while clients write.
 func (g growing) scenario(name, about string, changes ...func(*v1alpha1.CassandraClusterSpec)) *Scenario {
 	s := scenario(name, about, g, Act{Name: "grow", Within: time.Hour, Until: grown, Do: func(w *world.World) error {
-		c := get(w)
-		for _, change := range changes {
-			change(&c.Spec)
-		}
-		for i := range writesWhileGrowing {
-			w.Line.After(time.Duration(i)*betweenWrites, "clients write", func() {
-				err := w.WriteRows(5, map[string]int{"dc1": min(3, g.nodesOfFirst())})
-				if err != nil && !errors.Is(err, world.ErrUnserved) {
-					panic(err) // of the model, not of the product
-				}
-			})
-		}
-		return w.User().Update(context.Background(), c)
+		return whileClientsWrite(min(3, g.nodesOfFirst()), changes...)(w)
 	}})
 	s.Grows = true
 	return s

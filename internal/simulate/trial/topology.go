@@ -123,6 +123,10 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 			return // it continues: the ledger that had it was lost
 		}
 	case ledger.AddDatacenter:
+	case ledger.LeaveNode:
+		if slices.ContainsFunc(step.Wave(), t.isLeaving) {
+			return // it continues: the ledger that had it was lost
+		}
 	case ledger.Cleanup:
 		beside = []string{changing, unseen}
 	default:
@@ -146,6 +150,12 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 			t.violated("I2: %s is opened, and %s", step.Kind, o.inWords(now.Sub(since)))
 		}
 	}
+}
+
+func (t *topology) isLeaving(name string) bool {
+	record, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
+	return record != nil && slices.ContainsFunc(record.Spec.Operations,
+		func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationDecommission })
 }
 
 func (t *topology) hasTicket(name string) bool {

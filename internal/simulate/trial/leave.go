@@ -1,0 +1,109 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// sixNodes are two in each of three racks.
+var sixNodes = shape{datacenters: 1, racks: 3, nodes: 2}
+
+// leaveScenarios are those in which nodes leave a ring while clients write.
+func leaveScenarios() []*Scenario {
+	of := sixNodes.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Volumes.OnScaleIn = v1alpha1.ClaimDelete })
+	leave := func(name, about string, acts ...Act) *Scenario {
+		s := scenario(name, about, of, acts...)
+		s.Grows = true
+		return s
+	}
+	to := func(n int32, until func(*world.World) bool) Act {
+		return Act{Name: "to " + strconv.Itoa(int(n)) + " in each rack", Do: whileClientsWrite(3, nodesPerRack(n)), Until: until,
+			Within: 2 * time.Hour}
+	}
+	return []*Scenario{
+		leave("leave-nodes", "a ring of six shrinks by a node in each rack while clients write", to(1, shrunk)),
+		leave("leave-taken-back", "a ring of six is to shrink, and grows again when the first node is on its way out",
+			to(1, Operates(v1alpha1.OperationDecommission)), to(2, grown)),
+		leave("leave-killed", "a ring of six shrinks, and the first JVM that leaves is killed",
+			to(1, isLeaving), Act{Name: "kill", Do: killLeaver, Until: shrunk, Within: 2 * time.Hour}),
+		scenario("leave-refused", "a ring of three is to shrink to fewer nodes than a keyspace has replicas", oneRack,
+			Act{Name: "to two nodes", Do: whileClientsWrite(3, nodesPerRack(2)),
+				Until: stalledWith(v1alpha1.ReasonInvalidSpec, "has 3 replicas in datacenter dc1"), Within: 10 * time.Minute},
+			Act{Name: "take it back", Do: whileClientsWrite(3, nodesPerRack(3)), Until: again, Within: 10 * time.Minute}),
+	}
+}
+
+// whileClientsWrite changes the spec, and has clients write for two minutes from then on, with so many
+// replicas.
+func whileClientsWrite(replicas int, changes ...func(*v1alpha1.CassandraClusterSpec)) func(*world.World) error {
+	return func(w *world.World) error {
+		c := get(w)
+		for _, change := range changes {
+			change(&c.Spec)
+		}
+		for i := range writesWhileGrowing {
+			w.Line.After(time.Duration(i)*betweenWrites, "clients write", func() {
+				err := w.WriteRows(5, map[string]int{"dc1": replicas})
+				if err != nil && !errors.Is(err, world.ErrUnserved) {
+					panic(err) // of the model, not of the product
+				}
+			})
+		}
+		return w.User().Update(context.Background(), c)
+	}
+}
+
+// shrunk says that the nodes of the spec serve, and that nothing is left of the others.
+func shrunk(w *world.World) bool {
+	return grown(w) && len(w.Server.Objects("CassandraNode")) == 3 && len(w.Server.Objects("Pod")) == 3 &&
+		len(w.Server.Objects("PersistentVolumeClaim")) == 3
+}
+
+func isLeaving(w *world.World) bool { return leaver(w) != nil }
+
+// leaver is a JVM that leaves; nil if none does.
+func leaver(w *world.World) *cassandra.Process {
+	for _, s := range w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeLeaving) {
+			return j
+		}
+	}
+	return nil
+}
+
+// killLeaver kills the JVM that leaves, unless a fault has done it.
+func killLeaver(w *world.World) error {
+	if j := leaver(w); j != nil {
+		j.Kill()
+	}
+	return nil
+}
+
+// gaveAway says that a disk is that of a member which has given its data to the others.
+func (o *checker) gaveAway(d *cassandra.Disk) bool {
+	local := d.Report().Local
+	return local != nil && (local.Bootstrapped == disk.Decommissioned || local.Bootstrapped == disk.NeedsBootstrap)
+}
+
+// left says that a node has left the ring, by its disk and in the view of every member that is up.
+func (o *checker) left(name, hostID string, l *ledger.Ledger) bool {
+	if d := o.disk(name); d == nil || !o.gaveAway(d) || l == nil {
+		return false
+	}
+	for other, j := range o.topology.members(l.Members) {
+		if other != name && slices.Contains(j.Sight().Members, hostID) {
+			return false
+		}
+	}
+	return true
+}
