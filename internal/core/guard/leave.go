@@ -161,12 +161,28 @@ func tooFull(n *facts.Node, times float64) (why, stalled string) {
 		return "may have too little room, and does not say how full its data volume is", ""
 	}
 	s := agent.Space
-	expected, most := float64(s.Capacity-s.Free)+float64(s.Data)*(times-1), mostOfDisk*float64(s.Capacity)
-	if expected <= most {
+	more, used, capacity := float64(s.Data)*(times-1), float64(s.Capacity-s.Free), float64(s.Capacity)
+	if own := claimed(n); own > 0 && capacity > sharedFrom*own { // others fill the file system, too
+		used, capacity = float64(s.Data), own
+	}
+	if used+more <= mostOfDisk*capacity && more <= float64(s.Free) {
 		return "", ""
 	}
-	return fmt.Sprintf("would fill %s of its data volume of %s, which is more than %d %%", bytes(expected),
-		bytes(float64(s.Capacity)), int(100*mostOfDisk)), v1alpha1.ReasonInvalidSpec
+	return fmt.Sprintf("would fill %s of its data volume of %s, which is more than %d %%, or than is free", bytes(used+more),
+		bytes(capacity), int(100*mostOfDisk)), v1alpha1.ReasonInvalidSpec
+}
+
+// sharedFrom is how many times larger than its claim the file system of a volume is that other
+// volumes are on, too: one that is a directory of its host.
+const sharedFrom = 2
+
+// claimed is the size of a node's data volume as its claim has it; 0 if that is not known.
+func claimed(n *facts.Node) float64 {
+	c := n.Claims[v1alpha1.VolumeData]
+	if c == nil || c.Claim == nil {
+		return 0
+	}
+	return float64(c.Claim.Status.Capacity.Storage().Value())
 }
 
 // noCleanupIsDue: what a node still holds of ranges that it does not own any more may be older than

@@ -37,6 +37,8 @@ type Invariants struct {
 	// expected are the uids of objects that the test deletes itself, and names of nodes whose JVM
 	// it kills.
 	expected map[string]bool
+	// left are nodes whose records say that they have left the ring.
+	left map[string]bool
 	// addresses that any node ever reported.
 	addresses map[string]bool
 }
@@ -51,6 +53,8 @@ type clusterMemory struct {
 	// deleting, and the policy that the spec had then.
 	deleting bool
 	policy   v1alpha1.ClaimPolicy
+	// onScaleIn is the policy for claims of nodes that have left.
+	onScaleIn v1alpha1.ClaimPolicy
 	// served are the datacenters of which a node was let to serve.
 	served map[string]bool
 	// tickets are the ids of tickets that were seen.
@@ -64,7 +68,7 @@ type clusterMemory struct {
 // NewInvariants knows of nothing yet.
 func NewInvariants() *Invariants {
 	return &Invariants{clusters: map[types.UID]*clusterMemory{}, expected: map[string]bool{},
-		addresses: map[string]bool{}}
+		left: map[string]bool{}, addresses: map[string]bool{}}
 }
 
 // ExpectDeletion says that the test itself deletes an object.
@@ -121,7 +125,7 @@ func (v *Invariants) Observe(e follow.Event) {
 	case *v1alpha1.CassandraCluster:
 		memory := v.cluster(o.UID)
 		memory.deleting = memory.deleting || o.DeletionTimestamp != nil || e.New == nil
-		memory.policy = o.Spec.Volumes.OnClusterDeletion
+		memory.policy, memory.onScaleIn = o.Spec.Volumes.OnClusterDeletion, o.Spec.Volumes.OnScaleIn
 	case *v1alpha1.CassandraNode:
 		if e.New != nil {
 			v.node(e, o)
@@ -154,6 +158,9 @@ func (v *Invariants) node(e follow.Event, n *v1alpha1.CassandraNode) {
 				"clients", n.Name, t.ID, n.Spec.Datacenter)
 		}
 	}
+	if n.Spec.State == v1alpha1.StateDecommissioned {
+		v.left[n.Name] = true
+	}
 	if m := n.Spec.Member; m != nil {
 		v.hostID(memory, n.Name, m.HostID)
 	}
@@ -161,7 +168,7 @@ func (v *Invariants) node(e follow.Event, n *v1alpha1.CassandraNode) {
 }
 
 func (v *Invariants) hostID(memory *clusterMemory, node, id string) {
-	if known := memory.hostIDs[node]; known != "" && known != id {
+	if known := memory.hostIDs[node]; known != "" && known != id && !v.left[node] {
 		v.violated("node %s had the host id %s and has %s", node, known, id)
 	}
 	for _, other := range slices.Sorted(maps.Keys(memory.hostIDs)) {
@@ -231,7 +238,8 @@ func (v *Invariants) seeds(e follow.Event, m *corev1.ConfigMap, memory *clusterM
 func (v *Invariants) claimDeleted(c *corev1.PersistentVolumeClaim) {
 	memory := v.cluster(types.UID(c.Labels[v1alpha1.LabelClusterUID]))
 	v.suspect(func() bool {
-		return v.expected[string(c.UID)] || memory.deleting && memory.policy == v1alpha1.ClaimDelete
+		return v.expected[string(c.UID)] || memory.deleting && memory.policy == v1alpha1.ClaimDelete ||
+			memory.onScaleIn == v1alpha1.ClaimDelete && v.left[c.Labels[v1alpha1.LabelNode]]
 	}, "the bound claim %s (uid %s) was deleted and nobody asked for it", c.Name, c.UID)
 }
 
@@ -241,6 +249,8 @@ func (v *Invariants) podDeleted(p *corev1.Pod) {
 		return
 	}
 	memory := v.cluster(uid)
-	v.suspect(func() bool { return v.expected[string(p.UID)] || v.expected["pods of "+p.Name] || memory.deleting },
+	v.suspect(func() bool {
+		return v.expected[string(p.UID)] || v.expected["pods of "+p.Name] || memory.deleting || v.left[p.Name]
+	},
 		"pod %s (uid %s) was deleted and nobody asked for it", p.Name, p.UID)
 }

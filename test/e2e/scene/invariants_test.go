@@ -47,6 +47,11 @@ func member(id string) func(*v1alpha1.CassandraNode) {
 	return func(n *v1alpha1.CassandraNode) { n.Spec.Member = &v1alpha1.Member{HostID: id} }
 }
 
+func left(n *v1alpha1.CassandraNode) {
+	member(first)(n)
+	n.Spec.State = v1alpha1.StateDecommissioned
+}
+
 func open(n *v1alpha1.CassandraNode) { n.Spec.ClientTraffic = v1alpha1.TrafficOpen }
 
 func restarted(count int32) func(*v1alpha1.CassandraNode) {
@@ -66,6 +71,7 @@ func seeds(list string) *corev1.ConfigMap { return configMap("orders-seeds", "se
 
 func claim(volume string, deleting bool) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-a", UID: "c1", Labels: labels()}}
+	c.Labels[v1alpha1.LabelNode] = "a"
 	c.Spec.VolumeName = volume
 	if deleting {
 		c.DeletionTimestamp = &metav1.Time{}
@@ -136,6 +142,11 @@ func TestInvariants(t *testing.T) {
 			violation: "bound claim data-a"},
 		{name: "a bound claim vanishes", events: []follow.Event{gone(claim("v", false))},
 			violation: "bound claim data-a"},
+		{name: "a claim of a node that has left", events: []follow.Event{
+			added(cluster(func(c *v1alpha1.CassandraCluster) { c.Spec.Volumes.OnScaleIn = v1alpha1.ClaimDelete })),
+			added(node("a", left)), gone(claim("v", true)), gone(pod(true)), added(node("a", member(second)))}},
+		{name: "a claim of a node that has left, which is to stay",
+			events: []follow.Event{added(node("a", left)), gone(claim("v", true))}, violation: "bound claim data-a"},
 		{name: "a claim that was never bound", events: []follow.Event{gone(claim("", false))}},
 		{name: "claims go with their cluster", events: []follow.Event{gone(claim("v", true)),
 			deleting(v1alpha1.ClaimDelete)}},

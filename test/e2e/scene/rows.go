@@ -120,6 +120,12 @@ func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
 	return r.define(ctx, fmt.Sprintf("ALTER TABLE %s.rows WITH gc_grace_seconds = %d", Keyspace, d/time.Second))
 }
 
+// Replicate gives the keyspace so many replicas in the first datacenter.
+func (r *Ring) Replicate(ctx context.Context, replicas int) error {
+	return r.define(ctx, fmt.Sprintf("ALTER KEYSPACE %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
+		Keyspace, r.Spec.Datacenters[0].Name, replicas))
+}
+
 // define changes the schema, by one statement after the other.
 func (r *Ring) define(ctx context.Context, statements ...string) error {
 	nodes := r.NodeNames(ctx)

@@ -1,0 +1,223 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// TestLeaving: a ring of six shrinks by a node in each rack while a client writes and reads; where
+// time is short, one of four by one. Nothing of the nodes is left that have left.
+func TestLeaving(t *testing.T) {
+	ring := forGrowth(t, "e2e-leave", scene.Linearizable, deletingClaims, func(s *v1alpha1.CassandraClusterSpec) {
+		if s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)); *full {
+			s.Datacenters[0].NodesPerRack = 2
+		}
+	})
+	before := identities(t, ring)
+	leavers := len(before) - 3
+	while(t, ring, servedThroughout, fmt.Sprintf("%d of %d nodes leave", leavers, len(before)), func() error {
+		return shrink(t, ring)
+	})
+	now := identities(t, ring)
+	for name := range before {
+		if strings.HasSuffix(name, "-1") {
+			delete(before, name)
+		}
+	}
+	wantAsBefore(t, before, now)
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
+	wantHistory(t, ring, slices.Repeat([]string{"LeaveNode"}, leavers)...)
+}
+
+// TestLeavingTheOldestLine: a node leaves a ring of the oldest line of Cassandra, which refuses a
+// second decommission where later ones answer it at once. Meanwhile its agent is killed.
+func TestLeavingTheOldestLine(t *testing.T) {
+	onlyInFull(t)
+	ring := forLeaving(t, "e2e-leave-oldest", func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine })
+	while(t, ring, servedThroughout, "one of four nodes leaves, whose agent is killed, with "+oldestLine, func() error {
+		if err := beginLeave(t, ring); err != nil {
+			return err
+		}
+		pod := podOf(t, ring, leaverOf(ring))
+		if err := ring.SignalAgent(pod.UID, syscall.SIGKILL); err != nil {
+			return err
+		}
+		return shrunk(t, ring)
+	})
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
+}
+
+// TestLeaverKilled: the JVM of a node that leaves is killed: before its data is with the others, so
+// that it is NORMAL again and leaves by another attempt; and after that, so that it never starts
+// again.
+func TestLeaverKilled(t *testing.T) {
+	onlyInFull(t)
+	for name, gone := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			ring := forLeaving(t, "e2e-leaver-killed-"+name)
+			leaver, member := leaverOf(ring), ring.NodeNames(t.Context())[0]
+			while(t, ring, servedThroughout, "one of four nodes leaves, and is killed "+name+" it has streamed", func() error {
+				if err := beginLeave(t, ring); err != nil {
+					return err
+				}
+				if gone {
+					if err := ring.Sees(t.Context(), member, func(members []string) bool { return len(members) == 3 }); err != nil {
+						return err
+					}
+				}
+				if err := ring.KillJVM(t.Context(), leaver); err != nil {
+					return err
+				}
+				return shrunk(t, ring)
+			})
+			wantRingSeen(t, ring)
+			wantClaims(t, ring, 3)
+		})
+	}
+}
+
+// TestLeaveTakenBack: a node that is to leave stays when the spec has it again before it began, and
+// when its JVM was killed before its data was with the others.
+func TestLeaveTakenBack(t *testing.T) {
+	onlyInFull(t)
+	ring := forLeaving(t, "e2e-leave-taken-back")
+	leaver, before := leaverOf(ring), identities(t, ring)
+	back := func(s *v1alpha1.CassandraClusterSpec) {
+		s.Paused, s.Datacenters[0].Racks[0].Nodes = false, ptr(int32(2))
+	}
+	while(t, ring, servedThroughout, "a node is to leave, and is not, before it began", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Paused, s.Datacenters[0].Racks[0].Nodes = true, nil
+		}); err != nil {
+			return err
+		}
+		if err := ring.Until(t.Context(), growth, "a node is to leave", func(now follow.Sight) error {
+			if c, _ := now.Cluster(ring.Name); c.Status.Step == nil || !strings.Contains(c.Status.Step.Message, "1 node to leave") {
+				return fmt.Errorf("the step is %+v", c.Status.Step)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if err := ring.Edit(t.Context(), back); err != nil {
+			return err
+		}
+		return grown(t, ring, 4)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	while(t, ring, gapsAreShort, "a node leaves, is killed, and is not to leave any more", func() error {
+		if err := beginLeave(t, ring); err != nil {
+			return err
+		}
+		if err := ring.Edit(t.Context(), back); err != nil {
+			return err
+		}
+		if err := ring.KillJVM(t.Context(), leaver); err != nil {
+			return err
+		}
+		return grown(t, ring, 4)
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestLeaveRefused: a node does not leave where a keyspace has as many replicas as there are nodes.
+// Nothing is touched. With one replica less it leaves: the system keyspaces get one less by
+// themselves.
+func TestLeaveRefused(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-leave-refused", deletingClaims, func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:1]
+		s.Datacenters[0].Racks[0].Nodes = ptr(int32(3))
+	})
+	before := identities(t, ring)
+	while(t, ring, servedThroughout, "a node is to leave and may not", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+		}); err != nil {
+			return err
+		}
+		message, err := ring.Stalled(t.Context(), v1alpha1.ReasonInvalidSpec)
+		if err == nil && !strings.Contains(message, "keyspace "+scene.Keyspace+" has 3 replicas in datacenter dc1") {
+			err = fmt.Errorf("it is refused for another reason: %s", message)
+		}
+		return err
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	while(t, ring, servedThroughout, "it has a replica less, and the node leaves", func() error {
+		if err := ring.Replicate(t.Context(), 2); err != nil {
+			return err
+		}
+		return shrunkTo(t, ring, 2)
+	})
+	wantRingSeen(t, ring)
+	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "2"})
+}
+
+// forLeaving is a ring of four nodes, two of which are in the first rack.
+func forLeaving(t *testing.T, namespace string, change ...func(*v1alpha1.CassandraClusterSpec)) *scene.Ring {
+	t.Helper()
+	return forGrowth(t, namespace, append(change, scene.Linearizable, deletingClaims,
+		func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })...)
+}
+
+func deletingClaims(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnScaleIn = v1alpha1.ClaimDelete }
+
+func leaverOf(ring *scene.Ring) string { return ring.Name + "-dc1-r1-1" }
+
+// shrink to one node in each rack.
+func shrink(t *testing.T, ring *scene.Ring) error {
+	t.Helper()
+	if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 1, nil
+	}); err != nil {
+		return err
+	}
+	return shrunk(t, ring)
+}
+
+// beginLeave has the second node of the first rack leave, and waits until its agent says that it
+// does.
+func beginLeave(t *testing.T, ring *scene.Ring) error {
+	t.Helper()
+	if err := ring.Edit(t.Context(),
+		func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = nil }); err != nil {
+		return err
+	}
+	return untilNode(t, ring, leaverOf(ring), "it is leaving",
+		func(n *v1alpha1.CassandraNode) bool { return n.Status.Phase == v1alpha1.PhaseLeaving })
+}
+
+func shrunk(t *testing.T, ring *scene.Ring) error {
+	t.Helper()
+	return shrunkTo(t, ring, 3)
+}
+
+// shrunkTo waits until so many nodes are left, with their records alone, and serve.
+func shrunkTo(t *testing.T, ring *scene.Ring, nodes int) error {
+	t.Helper()
+	return ring.Until(t.Context(), 3*growth, fmt.Sprintf("%d nodes are left, and nothing is left to do", nodes),
+		func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			switch {
+			case c.Status.ObservedGeneration != c.Generation:
+				return fmt.Errorf("the operator has not looked at it yet")
+			case c.Status.Step != nil:
+				return fmt.Errorf("%s: %s", c.Status.Step.Name, c.Status.Step.Message)
+			case len(now.Nodes(ring.Name)) != nodes || int(c.Status.ReadyNodes) != nodes:
+				return fmt.Errorf("%d nodes, %d of which serve", len(now.Nodes(ring.Name)), c.Status.ReadyNodes)
+			}
+			return nil
+		})
+}
