@@ -95,6 +95,13 @@ type CassandraClusterSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
+	// Stopped has all nodes of the ring stopped in order, and their pods deleted, for as long as it
+	// is true: client traffic is closed, hints and batches are delivered, and all nodes are drained
+	// together. Volumes, records and services stay. Taken back, all nodes start together. A ring
+	// that has not formed cannot be stopped.
+	// +optional
+	Stopped bool `json:"stopped,omitempty"`
+
 	// RestartedAt asks for one restart of every JVM of the cluster, one after the other: any time,
 	// such as now. Of cluster, datacenter and rack the latest counts; a node restarts once for a
 	// value.

@@ -51,6 +51,9 @@ const (
 	ReasonNodesNotReady = "NodesNotReady"
 	ReasonForming       = "Forming"
 	ReasonDeleting      = "Deleting"
+	// ReasonStopped – spec.stopped is true, and the ring is stopped or about to be. It is one of
+	// ConditionAvailable and ConditionHealthy, too.
+	ReasonStopped = "Stopped"
 	// ReasonServing and the next are of a CassandraNode.
 	ReasonServing          = "Serving"
 	ReasonNotNormal        = "NotNormal"

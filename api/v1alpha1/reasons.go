@@ -58,6 +58,9 @@ const (
 	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before
 	// the release changes, for any, or batches. In status.notices once they do not become fewer.
 	BlockedHintsNotDelivered Reason = "HintsNotDelivered"
+	// BlockedClientTrafficOpen – a node of a ring that is to stop is still open to clients, or nobody
+	// knows whether it is.
+	BlockedClientTrafficOpen Reason = "ClientTrafficOpen"
 	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
 	BlockedUnknownRingMember Reason = "UnknownRingMember"
 	// BlockedSchemaVersionsDiffer – the members have different schema versions.
@@ -123,6 +126,8 @@ const (
 	// BlockedLeaverGone – a node has ended between the end of its streams and its word that it has
 	// left, and members wait for it.
 	BlockedLeaverGone Reason = "LeaverGone"
+	// BlockedOtherStepOpen – the ring is to stop, and another step is open.
+	BlockedOtherStepOpen Reason = "OtherStepOpen"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
 )

@@ -30,6 +30,17 @@ resumed, until it is held the next time.
 It takes spec.paused of the CassandraCluster away and sets spec.disruption.resume, with your
 rights.`
 
+const stopLong = `Stops all nodes of a cluster: client traffic is closed, hints and batches are delivered, all
+nodes are drained together, and their pods are deleted. Volumes, records and services stay.
+What has begun, such as a join, comes to its end first.
+
+It sets spec.stopped of the CassandraCluster, with your rights.`
+
+const startLong = `Starts the nodes of a cluster that is stopped, all together. Those whose data must not be
+used any more, and those that do not come, hold nobody up.
+
+It takes spec.stopped of the CassandraCluster away, with your rights.`
+
 // newRollOut are the commands by which a person steers roll-outs. Each changes the spec of a
 // CassandraCluster, with the rights of that person.
 func newRollOut(s *settings) []*cobra.Command {
@@ -44,6 +55,8 @@ func newRollOut(s *settings) []*cobra.Command {
 	return []*cobra.Command{
 		restart,
 		s.changing("pause", "Begin nothing new on a cluster", pauseLong, setPaused),
+		s.changing("stop", "Stop all nodes of a cluster", stopLong, stop),
+		s.changing("start", "Start all nodes of a cluster that is stopped", startLong, start),
 		s.changing("resume", "End a pause, and the hold of a roll-out", resumeLong, resume),
 	}
 }
@@ -119,6 +132,28 @@ func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
 	c.Spec.Paused = true
 	return "is paused: nothing new begins, what has begun continues to its end; kubectl helenus resume " + c.Name +
 		" ends it", nil
+}
+
+func stop(c *v1alpha1.CassandraCluster) (string, error) {
+	if c.Spec.Stopped {
+		return "", fmt.Errorf("CassandraCluster %s is asked to stop already; kubectl helenus status %s shows how far it "+
+			"is", c.Name, c.Name)
+	}
+	c.Spec.Stopped = true
+	if c.Spec.Paused {
+		return "stops when it is no longer paused: kubectl helenus resume " + c.Name, nil
+	}
+	return "stops; kubectl helenus status " + c.Name + " shows how far it is, kubectl helenus start " + c.Name +
+		" starts it again", nil
+}
+
+func start(c *v1alpha1.CassandraCluster) (string, error) {
+	if !c.Spec.Stopped {
+		return "", fmt.Errorf("CassandraCluster %s is not asked to stop; kubectl helenus status %s shows what it waits "+
+			"for", c.Name, c.Name)
+	}
+	c.Spec.Stopped = false
+	return "starts; kubectl helenus status " + c.Name + " shows how far it is", nil
 }
 
 // resume ends the pause of a cluster, and the hold that its roll-out is in.

@@ -37,6 +37,8 @@ and, with your rights, changes what they are asked to do:
   restart          restart every JVM of a cluster, a datacenter or a rack
   pause            begin nothing new on a cluster
   resume           end a pause, and the hold of a roll-out
+  stop             stop all nodes of a cluster
+  start            start all nodes of a cluster that is stopped
   task             have nodes run an operation: flush, cleanup, upgradesstables or repair
   debug            stop Cassandra on a node, and keep its pod to look into
   repair           have a node repaired for which that is recommended

@@ -72,6 +72,9 @@ func (v statusView) head(w io.Writer) {
 	if c.Spec.Paused {
 		rows = append(rows, []string{"Paused:", "no step is begun until spec.paused is false"})
 	}
+	if c.Spec.Stopped {
+		rows = append(rows, []string{"Stopped:", "no node runs until spec.stopped is false"})
+	}
 	table(w, rows)
 }
 

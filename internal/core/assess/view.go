@@ -285,6 +285,8 @@ func (v *View) IsOpen(datacenter string) bool {
 	switch {
 	case s == nil, s.Stage == ledger.StageOpen: // in that stage client traffic opens, and some of it has
 		return true
+	case s.Kind == ledger.StopRing:
+		return false
 	case s.Kind == ledger.AddDatacenter:
 		return !v.Ledger.Adds(datacenter)
 	default:

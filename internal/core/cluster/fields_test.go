@@ -31,6 +31,7 @@ const (
 	newPods  = "one pod after the other is a new one"
 	labels   = "the pods that run get it"
 	schema   = "refused by the schema"
+	stops    = "all nodes stop together"
 )
 
 // fields are all that a user can write, with a change of each. What a change comes to is one of the
@@ -48,6 +49,8 @@ var fields = map[string]struct {
 	}, newPods},
 	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
 	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
+
+	"stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, stops},
 
 	"imagePullPolicy": {func(s *v1alpha1.CassandraClusterSpec) { s.ImagePullPolicy = v1alpha1.PullAlways },
 		newPods},
@@ -370,7 +373,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			wantAhead(t, w, field.want)
 			made := w.pass()
 			rolls := field.want == restarts || field.want == newPods || field.want == labels
-			if (len(made.Writes) == 0) == (field.want == grows || field.want == written || rolls) {
+			if (len(made.Writes) == 0) == (field.want == grows || field.want == written || field.want == stops || rolls) {
 				t.Errorf("writes: %v\n%s", len(made.Writes) > 0, made)
 			}
 			switch field.want {
@@ -393,7 +396,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 					}
 				}
 			case schema: // held to in test/api
-			case grows, written:
+			case grows, written, stops:
 				if made.Stalled != nil {
 					t.Errorf("refused:\n%s", made)
 				}
@@ -493,6 +496,8 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 			how = "higher: Grows; lower: Refused"
 		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":
 			how = "larger, where the class lets volumes grow: Live; else Refused"
+		case "stopped":
+			how = "all nodes stop together, or start"
 		case "exceptions":
 			how = "what their type says"
 		}

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/rollout"
+	"helenus.io/helenus/internal/core/cluster/stop"
 	"helenus.io/helenus/internal/core/cluster/task"
 	"helenus.io/helenus/internal/core/cluster/upgradesstables"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
@@ -46,6 +47,7 @@ var entries = []entry{
 
 	{name: "Adoption", when: noRingYet, run: propose(ledger.AdoptRing), gate: true},
 	{name: "Formation", when: noRingYet, run: propose(ledger.FormRing), gate: true},
+	{name: "Stop", when: ringCanChange, run: propose(ledger.StopRing), gate: true},
 	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true, opens: always},
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
@@ -63,7 +65,7 @@ var entries = []entry{
 // procedures are all that there are.
 func procedures(rules guard.Rules) []procedure.Procedure {
 	return append([]procedure.Procedure{
-		form.Form(rules), form.Adopt(rules), assassinate.Assassinate(), addcenter.Add(rules),
+		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
@@ -179,6 +181,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 			break
 		}
 	}
+	stop.NameHolder(p.engine.View(), draft)
 	if len(snapshot.Tasks) > 0 {
 		task.Explain(p.engine.View(), draft, tasks)
 	}

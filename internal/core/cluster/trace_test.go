@@ -43,6 +43,7 @@ func TestTraces(t *testing.T) {
 		"rolls-out-a-setting":                    traceRollOut,
 		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,
+		"stops-and-starts":                       traceStop,
 		"flushes-for-a-task":                     traceTask,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -442,6 +443,31 @@ func traceCorrection(t *testing.T, s *trace) {
 	s.runUntilIdle(w, nil)
 	s.say("\nThe image is another one.")
 	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
+	s.runUntilIdle(w, nil)
+}
+
+func traceStop(t *testing.T, s *trace) {
+	w := formed(t)
+	keeps := w.snapshot.Nodes[first].Agent.Ring
+	keeps.Hints = map[string]int{hostID(second): 1}
+	w.change(stopped(true))
+	s.runUntilIdle(w, nil)
+	s.say("\nHints that were in memory are counted.")
+	w.now = w.now.Add(12 * time.Second)
+	s.pass(w, w.pass())
+	s.say("\nThey are delivered.")
+	keeps.Hints = map[string]int{}
+	s.runUntilIdle(w, nil)
+	s.say("\nA day later it starts. One node does not come up.")
+	w.now = w.now.Add(24 * time.Hour)
+	w.absent[second] = true
+	w.change(stopped(false))
+	s.runUntilIdle(w, nil)
+	s.say("\nThe others start without it.")
+	w.now = w.now.Add(2 * time.Minute)
+	s.runUntilIdle(w, nil)
+	s.say("\nIt is missing for long.")
+	w.now = w.now.Add(10 * time.Minute)
 	s.runUntilIdle(w, nil)
 }
 

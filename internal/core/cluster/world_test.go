@@ -438,7 +438,7 @@ func (w *world) agents() {
 		}
 		n.Agent = w.running[n.Pod.UID]
 		n.Record.Status.PodUID = n.Pod.UID
-		n.Record.Status.ObservedGeneration = n.Record.Generation
+		n.Record.Status.ObservedGeneration, n.Agent.RecordGeneration = n.Record.Generation, n.Record.Generation
 		w.agent(n)
 	}
 	// one for all: a test that changes what one of them sees gives it a list of its own
@@ -466,7 +466,8 @@ func (w *world) agent(n *facts.Node) {
 	}
 	if spec.State == v1alpha1.StateStopped {
 		n.Agent.Ring, status.Phase, status.Ready = nil, v1alpha1.PhaseStopped, false
-		n.Agent.Process = facts.ProcessAbsent
+		n.Agent.Process, n.Agent.Phase, n.Agent.Traffic = facts.ProcessAbsent, v1alpha1.PhaseStopped,
+			v1alpha1.TrafficClosed
 		return
 	}
 	if j := spec.Join; j != nil {

@@ -30,6 +30,8 @@ type Rules struct {
 	RollOut, Seen []Guard[Nodes]
 	// Undelivered on what members keep for others before the next wave.
 	Undelivered []Guard[Kept]
+	// Drain on the members of a ring that is to stop, before they are drained.
+	Drain []Guard[Nodes]
 }
 
 // All are the rules of the product.
@@ -39,5 +41,6 @@ func All() Rules {
 		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
+		Drain: drain,
 	}
 }

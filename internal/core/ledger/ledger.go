@@ -69,6 +69,9 @@ type Ring struct {
 	// WaveTook is how long the last wave of a roll-out took from its turn until its nodes were
 	// back; 0 if there was none, or in a ledger that was rebuilt.
 	WaveTook metav1.Duration `json:"waveTook,omitzero"`
+	// Stopped is when no node of the ring ran last because it was stopped as a whole; nil if it
+	// never was, or in a ledger that was rebuilt.
+	Stopped *Stopped `json:"stopped,omitempty"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
 }
@@ -78,6 +81,12 @@ type RepairDue struct {
 	Node   string                `json:"node"`
 	Since  time.Time             `json:"since"`
 	Reason v1alpha1.RepairReason `json:"reason"`
+}
+
+// Stopped is a time in which no node of the ring ran. Until is zero while that is not over.
+type Stopped struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // IsRepairDue says that a node's data must be repaired.
@@ -150,6 +159,20 @@ func (l *Ledger) Adds(datacenter string) bool {
 	return l != nil && l.Step != nil && l.Step.Kind == AddDatacenter && slices.Contains(l.Step.Datacenters, datacenter)
 }
 
+// Stops says that the ring is stopped as a whole, or about to be: in which stage. Empty if it is
+// not.
+func (l *Ledger) Stops() Stage {
+	if l == nil || l.Step == nil || l.Step.Kind != StopRing {
+		return ""
+	}
+	return l.Step.Stage
+}
+
+// KeepsDown says that no node of the ring is to run, since it is stopped as a whole.
+func (l *Ledger) KeepsDown() bool {
+	return slices.Contains([]Stage{StageDrain, StageStopped, StageStart}, l.Stops())
+}
+
 // Copy is a deep copy.
 func (l *Ledger) Copy() *Ledger {
 	if l == nil {
@@ -176,6 +199,10 @@ func (r Ring) copyRing() Ring {
 	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
+	if r.Stopped != nil {
+		stopped := *r.Stopped
+		r.Stopped = &stopped
+	}
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)
 	return r
 }

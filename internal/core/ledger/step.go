@@ -30,6 +30,8 @@ const (
 	Assassinate Kind = "Assassinate"
 	// Cleanup removes from the nodes of a rack the data that they no longer own.
 	Cleanup Kind = "Cleanup"
+	// StopRing stops all nodes of the ring, and starts them again.
+	StopRing Kind = "StopRing"
 	// RollOut brings the members to what the spec describes, wave by wave.
 	RollOut Kind = "RollOut"
 	// Repair repairs all that some nodes hold.
@@ -76,6 +78,16 @@ const (
 	StageLeave Stage = "Leave"
 	// StageWaves: nodes are changed, one wave after the other.
 	StageWaves Stage = "Waves"
+	// StageClose: client traffic is closed on every node.
+	StageClose Stage = "Close"
+	// StageDeliver: the nodes deliver what they keep for each other.
+	StageDeliver Stage = "Deliver"
+	// StageDrain: every node is stopped in order, and its pod deleted.
+	StageDrain Stage = "Drain"
+	// StageStopped: no node runs.
+	StageStopped Stage = "Stopped"
+	// StageStart: pods are made, in which no JVM starts yet.
+	StageStart Stage = "Start"
 	// StageOpen: client traffic opens.
 	StageOpen Stage = "Open"
 )

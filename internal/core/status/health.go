@@ -16,12 +16,14 @@ type setter func(kind string, yes bool, reason, format string, args ...any)
 // setHealthy: no node is down, in doubt or waiting for the user.
 func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	var down, failed, unreachable []string
-	schemas := map[string]bool{}
+	schemas, stopped := map[string]bool{}, false
 	for _, n := range s.Records() {
 		status := n.Record.Status
 		switch {
 		case n.StatusIsCurrent() && assess.NeedsUser(status.Phase):
 			failed = append(failed, fmt.Sprintf("%s is %s: %s", n.Name, status.Phase, status.Message))
+		case s.Ledger.KeepsDown() && isDown(s):
+			stopped = true
 		case n.CurrentAgent() == nil:
 			unreachable = append(unreachable, n.Name)
 		case n.Agent.Ring == nil || n.Agent.Ring.Mode != facts.ModeNormal:
@@ -33,6 +35,8 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	switch {
 	case len(failed) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeFailed, "%s", strings.Join(failed, "; "))
+	case stopped:
+		set(v1alpha1.ConditionHealthy, true, v1alpha1.ReasonStopped, "%s", whyDown)
 	case len(unreachable) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s",
 			strings.Join(unreachable, ", "))
@@ -53,6 +57,10 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")
+		return
+	}
+	if isDown(s) {
+		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonStopped, "%s", whyDown)
 		return
 	}
 	risk, err := atRisk(s)

@@ -12,6 +12,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
@@ -221,6 +222,8 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	switch {
 	case s.Cluster.DeletionTimestamp != nil:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonDeleting, "the cluster is being deleted")
+	case isDown(s):
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonStopped, "%s", whyDown)
 	case out.ReadyNodes == wanted && out.Nodes == wanted && formed && whole:
 		set(v1alpha1.ConditionReady, true, v1alpha1.ReasonAllNodesReady, "%d of %d nodes serve clients", out.ReadyNodes,
 			wanted)
@@ -256,6 +259,8 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	switch {
 	case failure != nil:
 		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%s", failure)
+	case s.Ledger.Stops() == ledger.StageStopped && s.Cluster.Spec.Stopped: // it is what the spec wants
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
 	case plan.Stalled == nil && out.Step != nil:
 		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonStepOpen, "%s: %s", out.Step.Name, out.Step.Message)
 	case plan.Stalled == nil && out.ReadyNodes != wanted:
@@ -263,6 +268,19 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			wanted)
 	default:
 		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
+	}
+}
+
+// whyDown is why a ring that is stopped as a whole serves nobody.
+const whyDown = "the ring is stopped, as spec.stopped says"
+
+// isDown says that the ring is stopped as a whole, or about to be, and not to start again.
+func isDown(s *facts.Snapshot) bool {
+	switch s.Ledger.Stops() {
+	case ledger.StageClose, ledger.StageDeliver, ledger.StageDrain, ledger.StageStopped:
+		return true
+	default:
+		return false
 	}
 }
 

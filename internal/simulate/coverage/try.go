@@ -233,6 +233,11 @@ func (a *attempt) step(name string, spec map[string]any) {
 		return
 	case now.down:
 		return // the next value brings it up again
+	case spec["stopped"] == true: // which a fresh cluster cannot be
+		if len(now.end.Ring) > 0 {
+			a.violated("%s, and pods run: %v", name, now.end.Ring)
+		}
+		return
 	}
 	fresh := a.freshOf(spec)
 	if !fresh.ready && fresh.stalled == "" && now.ready {

@@ -36,7 +36,7 @@ func judged(t *testing.T, allow ...string) map[string]int {
 	t.Cleanup(func() { world.Rules = whole })
 	r := &world.Rules
 	for _, list := range []*[]guard.Guard[guard.Nodes]{&r.Formation, &r.Adoption, &r.PendingNode, &r.BeforeJoin,
-		&r.Cleanup, &r.Repair, &r.NewDatacenter, &r.Releases, &r.NewRelease, &r.RollOut, &r.Seen} {
+		&r.Cleanup, &r.Repair, &r.NewDatacenter, &r.Releases, &r.NewRelease, &r.RollOut, &r.Seen, &r.Drain} {
 		*list = judge(*list, refused, allow)
 	}
 	r.Undelivered = judge(r.Undelivered, refused, allow)

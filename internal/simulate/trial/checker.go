@@ -514,6 +514,7 @@ func (o *checker) foreign(disk *cassandra.Disk, cluster types.UID) bool {
 // jvmStarts judges the start of a JVM: never on an empty disk where the node has been a member, and
 // never without streaming into a datacenter that serves.
 func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassandra.Exit {
+	o.starts(s)
 	if !s.Refused() {
 		o.jvms[s.Name()]++ // how often one is tried that ends at once depends on when that is repaired
 	}

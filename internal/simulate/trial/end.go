@@ -108,7 +108,9 @@ var (
 	// A pod that is recreated has the very image of its tag.
 	pinned = regexp.MustCompile(`"image":"([^"@]+)@sha256:[0-9a-f]{64}"`)
 	// How long a wave took tells of those that there were.
-	took     = regexp.MustCompile(`,?\\"waveTook\\":\\"[^"\\]*\\"`)
+	took = regexp.MustCompile(`,?\\"waveTook\\":\\"[^"\\]*\\"`)
+	// When a ring was stopped as a whole is not known to a ledger that was rebuilt.
+	stopped  = regexp.MustCompile(`,?\\"stopped\\":\{[^}]*\}`)
 	counts   = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
 	contents = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
@@ -178,6 +180,7 @@ func normal(o client.Object) string {
 	out = attempts.ReplaceAllString(out, "<step>/keyspaces")
 	out = altered.ReplaceAllString(out, "<altered>")
 	out = pinned.ReplaceAllString(out, `"image":"$1"`)
+	out = stopped.ReplaceAllString(out, "")
 	out = took.ReplaceAllString(out, "")
 	return counts.ReplaceAllString(out, `"steps": <n>`)
 }

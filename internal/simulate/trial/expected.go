@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -100,13 +101,14 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	}
 	says := func(kind string) bool { return meta.IsStatusConditionTrue(c.Status.Conditions, kind) }
 	because := func(kind string) string { return meta.FindStatusCondition(c.Status.Conditions, kind).Message }
+	down := o.lastLedger.Stops() == ledger.StageStopped && c.Spec.Stopped
 	stalled := says(v1alpha1.ConditionStalled) // and may doubt what serves
 	whole := is.serving == is.recorded && is.recorded == is.described
 	if ready := says(v1alpha1.ConditionReady); ready && !whole || whole && !ready && !stalled {
 		o.violated("the condition Ready is %v, and %d of %d nodes serve clients, where the spec has %d", ready,
 			is.serving, is.recorded, is.described)
 	}
-	if healthy := says(v1alpha1.ConditionHealthy); healthy != (is.normal == is.recorded) {
+	if healthy := says(v1alpha1.ConditionHealthy); healthy != (is.normal == is.recorded || down) {
 		o.violated("the condition Healthy is %v (%s), and %d of %d nodes are NORMAL", healthy,
 			because(v1alpha1.ConditionHealthy), is.normal, is.recorded)
 	}
@@ -114,7 +116,7 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	if says(v1alpha1.ConditionUpToDate) && !is.upToDate {
 		o.violated("the condition UpToDate is true, and the records and pods are not those that the spec describes")
 	}
-	if whole && !stalled && says(v1alpha1.ConditionReconciling) {
+	if (whole || down) && !stalled && says(v1alpha1.ConditionReconciling) {
 		o.violated("the condition Reconciling is true (%s), and all %d nodes serve clients",
 			because(v1alpha1.ConditionReconciling), is.serving)
 	}

@@ -103,7 +103,8 @@ func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 // opened judges a step that the operator begins.
 func (t *topology) opened(step *ledger.Step, members map[string]string) {
 	beside := []string{notNormal, changing, down, unseen, strange}
-	if step.Class != ledger.Rollout {
+	t.wasAsked(step)
+	if step.Class != ledger.Rollout && step.Kind != ledger.StopRing {
 		releases := map[string]string{}
 		for name, j := range t.members(members) {
 			releases[j.Release()] = name

@@ -55,6 +55,12 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if is := render.HashesOf(n).Hashes; !t.described[n.Name][is] && is != render.HashesOf(old).Hashes {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
+	if t.lastLedger.Stops() != "" {
+		if t.asked(n) && !t.asked(old) {
+			t.stops(n)
+		}
+		return
+	}
 	if t.asked(n) && !t.asked(old) && t.Fault == nil {
 		serving := map[string]bool{}
 		for _, s := range t.w.Pods.Sandboxes() {
@@ -182,6 +188,9 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 // rack is down. Beside a fault one may be, of which nobody knows yet.
 func (t *turn) takesDown(s *pod.Sandbox) bool {
 	n, _ := t.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
+	if t.lastLedger.Stops() != "" {
+		return true
+	}
 	if n == nil || !t.asked(n) {
 		return false
 	}

@@ -75,7 +75,7 @@ func (e *Engine) due(p *Procedure) *Proposal {
 	if !known {
 		out = p.Due(e.view)
 		// an open step continues
-		if out != nil && out.Lost == nil && p.Class != ledger.Rollout {
+		if out != nil && out.Lost == nil && !p.AnyRelease {
 			out.Refusals = slices.Concat(e.ReleasesDiffer(), out.Refusals)
 		}
 		e.proposals[p.Kind] = out

@@ -19,6 +19,8 @@ type Procedure struct {
 	Rests func(*ledger.Step) bool
 	// Runs are the types of operations that its steps have nodes run.
 	Runs []v1alpha1.OperationType
+	// AnyRelease: it may begin while the members have different releases.
+	AnyRelease bool
 	// AsksLast: its guards are asked only when no object is left to be written.
 	AsksLast bool
 	// Due is asked while no step is open; nil if there is nothing to do.

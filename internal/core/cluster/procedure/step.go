@@ -147,6 +147,15 @@ func (s *Step) DeletePod(n *facts.Node, why string) {
 	s.engine.draft.Write(w)
 }
 
+// DeletePods deletes pods of the step's nodes, after one live look at everything.
+func (s *Step) DeletePods(nodes []*facts.Node, why string) {
+	for i, n := range nodes {
+		w := plan.DeletePod(n.Pod, why)
+		w.Live = i == 0
+		s.engine.draft.Write(w)
+	}
+}
+
 // ResizePod has the containers of the pod of one of the step's nodes get other resources.
 func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why string) {
 	s.engine.draft.Write(plan.Write{Verb: plan.ResizePod, Object: render.Resize(n.Pod, to), UID: n.Pod.UID, Live: live,

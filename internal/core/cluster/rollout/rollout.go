@@ -57,7 +57,7 @@ type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
 // RollOut brings the members to what the spec describes.
 func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 	return procedure.Procedure{
-		Kind: ledger.RollOut, Class: ledger.Rollout, MovesRanges: true,
+		Kind: ledger.RollOut, Class: ledger.Rollout, MovesRanges: true, AnyRelease: true,
 		Due: due, Understands: procedure.Understands[State],
 		Rests: func(s *ledger.Step) bool {
 			state, err := ledger.StateOf[State](s)
@@ -155,6 +155,10 @@ func (p *pass) run() plan.Result {
 	case p.Cluster.Spec.Paused:
 		p.rest(true)
 		return plan.Waiting("spec.paused is true; %s left", words.Plural(len(pending), "node"))
+	case p.Cluster.Spec.Stopped:
+		p.step.Close(false, v1alpha1.StepWithdrawn, "the ring is to stop; "+words.Plural(len(pending), "node")+
+			" left for when it has started")
+		return plan.Nothing()
 	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
 		p.rest(true)
 		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+

@@ -190,6 +190,9 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	}
 	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
 	switch {
+	case k.wasStopping():
+		step.Kind, step.Stage, step.Nodes = ledger.StopRing, ledger.StageClose, slices.Sorted(maps.Keys(l.Members))
+		l.Step = step
 	case len(open) > 0 && forming && len(closed) == 1:
 		k.rebuildAddition(l, step, tickets, closed[0])
 	case forming:
@@ -221,6 +224,28 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		}
 	}
 	return l, missing
+}
+
+// wasStopping says that the ring is stopped as a whole, or was about to be: a member is stopped
+// whose record lets no client in, or none does that was open to clients before and the spec says
+// so. A node that a roll-out stops lets clients in, and one that is still to be opened is never
+// stopped.
+func (k *Keeper) wasStopping() bool {
+	closed, opened := true, 0
+	for _, n := range k.Records() {
+		spec := n.Record.Spec
+		if spec.Member == nil {
+			continue
+		}
+		if spec.State == v1alpha1.StateStopped && spec.ClientTraffic == v1alpha1.TrafficClosed {
+			return true
+		}
+		closed = closed && spec.ClientTraffic == v1alpha1.TrafficClosed
+		if agent := n.CurrentAgent(); agent != nil && agent.TrafficOpened {
+			opened++
+		}
+	}
+	return k.Cluster.Spec.Stopped && closed && opened > 0
 }
 
 // adoptionBegun says that disks of the earlier cluster have been taken over: all nodes become

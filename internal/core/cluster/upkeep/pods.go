@@ -314,8 +314,9 @@ func (k *Keeper) certificate(n *facts.Node) {
 // pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that
 // has ended or that was made for a spec the node never ran under.
 func (k *Keeper) pod(n *facts.Node) {
+	stays := k.Ledger.KeepsDown() && k.Ledger.Stops() != ledger.StageStart
 	if n.Pod == nil {
-		if n.Record.Spec.State != v1alpha1.StateRunning ||
+		if stays || n.Record.Spec.State != v1alpha1.StateRunning && !k.Ledger.KeepsDown() ||
 			!k.LedgerLost && k.Abandoning(n.Name) && k.Abandoned(n.Name) {
 			return
 		}
@@ -328,6 +329,10 @@ func (k *Keeper) pod(n *facts.Node) {
 		return
 	}
 	if n.Pod.DeletionTimestamp != nil || k.LeavesHost(n) {
+		return
+	}
+	if stays && k.Outside(n.Name) && k.Of(n.Name).Process == assess.Absent {
+		k.draft.Write(plan.DeletePod(n.Pod, "the ring is stopped, and its node has not joined"))
 		return
 	}
 	k.relabelPod(n)

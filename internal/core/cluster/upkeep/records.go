@@ -230,6 +230,9 @@ func (k *Keeper) makeMember(spec *v1alpha1.CassandraNodeSpec, hostID string) {
 	if k.IsOpen(spec.Datacenter) {
 		spec.ClientTraffic = v1alpha1.TrafficOpen
 	}
+	if k.Ledger.KeepsDown() {
+		spec.State = v1alpha1.StateStopped
+	}
 }
 
 // reportMissingRecords names members whose records are gone while the spec, from which they could

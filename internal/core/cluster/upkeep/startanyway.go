@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,12 +91,19 @@ func (k *Keeper) whoWasNormal(name string, agent *facts.Agent) string {
 		return "it does not know since when"
 	}
 	away, kept := agent.Normal[len(agent.Normal)-1].Until, k.Now.Add(-agent.GCGrace)
+	// A member of which nothing else is known was not NORMAL while the ring was stopped as a whole.
+	unknown := []facts.Stretch{{}}
+	if s := k.Ledger.Stopped; s != nil {
+		unknown = []facts.Stretch{{Until: s.Since}, {From: cmp.Or(s.Until, k.Now)}}
+	}
+	stopped := facts.NormalBetween(unknown, away, kept) <= lastMoments
 	for _, other := range k.Members() {
 		if other == name {
 			continue
 		}
 		n := k.Nodes[other]
 		switch {
+		case (n == nil || n.CurrentAgent() == nil) && stopped:
 		case n == nil || n.CurrentAgent() == nil:
 			return fmt.Sprintf("node %s does not answer: nobody knows how long that was NORMAL since", other)
 		case len(n.Agent.Normal) == 0:

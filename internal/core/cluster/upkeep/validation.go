@@ -88,6 +88,10 @@ func (k *Keeper) checkSpec() error {
 	if err := k.checkMaxUnavailable(); err != nil {
 		return err
 	}
+	if spec.Stopped && !k.Begun() && !k.LedgerLost {
+		return errors.New("stopped is true, and the ring has not formed: there is nothing to stop; take it out, and " +
+			"set it when the ring has formed")
+	}
 	for i, w := range k.Wanted {
 		if i > 0 && w.Datacenter == k.Wanted[i-1].Datacenter && w.Rack == k.Wanted[i-1].Rack {
 			continue // the nodes of a rack differ in nothing but their names

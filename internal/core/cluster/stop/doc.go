@@ -1,0 +1,3 @@
+// Package stop stops all nodes of a ring in order, and starts them again together. Like every
+// procedure it is pure and imports no other one.
+package stop

@@ -1,0 +1,286 @@
+package stop
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+const (
+	// patience is how long a stage waits at most: for client traffic to be closed, for what nodes
+	// keep for each other, for a pod of each datacenter. After the same time without another node
+	// that serves, those that are missing are left.
+	patience = 10 * time.Minute
+	// flushed is how long hints may be in memory alone, where nobody counts them: Cassandra writes
+	// them to their files every ten seconds (hints_flush_period).
+	flushed = 12 * time.Second
+	// together is how long the others wait for the pod of a node before they start.
+	together = 2 * time.Minute
+)
+
+// State is what a stop must not compute twice.
+type State struct {
+	// Kept is what nodes kept for each other when they were stopped all the same, in words, and
+	// Keepers who did.
+	Kept    string   `json:"kept,omitempty"`
+	Keepers []string `json:"keepers,omitempty"`
+	// Missing is the least number of nodes that were missing since the start, and MissingSince when
+	// it became that.
+	Missing      int        `json:"missing,omitempty"`
+	MissingSince *time.Time `json:"missingSince,omitempty"`
+}
+
+// Stop stops the ring while the spec says so: client traffic is closed on every node, what nodes
+// keep for each other is delivered, all are drained together, and their pods go. The step stays
+// open for as long, so that nothing else begins, and ends when the nodes have started again.
+func Stop(rules guard.Rules) procedure.Procedure {
+	stage := func(name ledger.Stage, run func(*pass) plan.Result) procedure.Stage {
+		return procedure.Stage{Name: name, Run: func(v *assess.View, s *procedure.Step) plan.Result {
+			return run(&pass{View: v, step: s, state: procedure.State[State](s), rules: rules})
+		}}
+	}
+	return procedure.Procedure{
+		Kind: ledger.StopRing, Class: ledger.Topology, MovesRanges: true, AnyRelease: true,
+		Due: due, Understands: procedure.Understands[State],
+		Stages: []procedure.Stage{
+			stage(ledger.StageClose, (*pass).closeTraffic), stage(ledger.StageDeliver, (*pass).deliver),
+			stage(ledger.StageDrain, (*pass).drain), stage(ledger.StageStopped, (*pass).stayStopped),
+			stage(ledger.StageStart, (*pass).makePods), stage(ledger.StageOpen, (*pass).start),
+		},
+	}
+}
+
+func due(v *assess.View) *procedure.Proposal {
+	if !v.Cluster.Spec.Stopped {
+		return nil
+	}
+	what := "stopping " + words.Plural(len(v.Members()), "node")
+	return &procedure.Proposal{What: what, Open: func() (*procedure.Opening, []guard.Refusal) {
+		return &procedure.Opening{
+			Stage: ledger.StageClose, Nodes: v.Members(), State: State{}, Why: "spec.stopped is true",
+			Event: "StoppingRing", EventMessage: what, ResultMessage: what,
+		}, nil
+	}}
+}
+
+// NameHolder names the step that a ring which is to stop waits for.
+func NameHolder(v *assess.View, d *plan.Draft) {
+	if !v.Cluster.Spec.Stopped || v.Cluster.DeletionTimestamp != nil || v.Ledger == nil || v.Ledger.Step == nil ||
+		v.Ledger.Step.Kind == ledger.StopRing {
+		return
+	}
+	d.Block(string(ledger.StopRing), v1alpha1.BlockedOtherStepOpen, nil, "spec.stopped is true, and the step %s is "+
+		"open: a change that has begun is brought to its end first. Waits until it is closed", v.Ledger.Step.Kind)
+}
+
+// pass continues a stop once.
+type pass struct {
+	*assess.View
+	step  *procedure.Step
+	state State
+	rules guard.Rules
+}
+
+// back goes to the start of the nodes if the ring is not to be stopped any more, and says whether
+// it does.
+func (p *pass) back() (plan.Result, bool) {
+	if p.Cluster.Spec.Stopped {
+		return plan.Nothing(), false
+	}
+	p.step.Advance(true, "spec.stopped is no longer true", ledger.StageStart)
+	p.step.Event("StartingRing", "%s start", words.Plural(len(p.step.Wave()), "node"))
+	p.step.Describe(0, "the nodes start")
+	return plan.Acting("the ring is no longer to be stopped"), true
+}
+
+// closeTraffic closes client traffic on every node that runs. Until none is open a node that is
+// stopped would leave its clients' writes to fewer replicas.
+func (p *pass) closeTraffic() plan.Result {
+	if r, back := p.back(); back {
+		return r
+	}
+	written := p.update("client traffic is closed, since the ring is to stop",
+		func(spec *v1alpha1.CassandraNodeSpec) bool { return spec.ClientTraffic != v1alpha1.TrafficClosed },
+		func(spec *v1alpha1.CassandraNodeSpec) { spec.ClientTraffic = v1alpha1.TrafficClosed })
+	if written > 0 {
+		p.step.Describe(0, "closing client traffic")
+		return plan.Acting("closing client traffic of %s", words.Plural(written, "node"))
+	}
+	open := guard.Check(procedure.TheseNodes(p.View, p.running()...), p.rules.Drain...)
+	if left := p.step.StageSince().Add(patience).Sub(p.Now); len(open) > 0 && left > 0 {
+		p.step.WakeIn(left)
+		r := p.step.Refused(open)
+		p.step.Describe(0, "closing client traffic: %s", r.Message)
+		return r
+	}
+	p.step.Advance(true, "client traffic is closed", ledger.StageDeliver)
+	return plan.Acting("client traffic is closed")
+}
+
+// deliver waits until the nodes that are up have delivered what they keep for each other.
+func (p *pass) deliver() plan.Result {
+	if r, back := p.back(); back {
+		return r
+	}
+	up := p.UpAmong(p.step.Wave())
+	kept := guard.Check(guard.Kept{Nodes: procedure.TheseNodes(p.View, up...), For: up, Batches: true},
+		p.rules.Undelivered...)
+	for i := range kept {
+		kept[i].Until = "they are delivered, or 10 minutes are over"
+	}
+	waited := p.Now.Sub(p.step.StageSince())
+	switch {
+	case len(up) > 1 && waited < flushed:
+		p.step.WakeIn(flushed - waited)
+		p.step.Describe(0, "delivering hints and batches")
+		return plan.Waiting("until hints that are in memory are counted")
+	case len(kept) > 0 && waited < patience:
+		p.step.WakeIn(patience - waited)
+		r := p.step.Refused(kept)
+		p.step.Describe(0, "delivering hints and batches: %s", r.Message)
+		return r
+	}
+	var said, keepers []string
+	for _, k := range kept {
+		said, keepers = append(said, k.Message), append(keepers, k.Nodes...)
+	}
+	p.write(true, "the nodes are to stop", func(_ *ledger.Ring, own *ledger.Step, state *State) {
+		state.Kept, state.Keepers = words.List(said, 3), keepers
+		own.Advance(ledger.StageDrain, p.Now)
+	})
+	return plan.Acting("every node is to stop")
+}
+
+// drain has all nodes stopped at once, and deletes the pods of those that are.
+func (p *pass) drain() plan.Result {
+	if r, back := p.back(); back {
+		return r
+	}
+	p.noticeKept()
+	written := p.update("the ring is stopped",
+		func(spec *v1alpha1.CassandraNodeSpec) bool {
+			return spec.State != v1alpha1.StateStopped || spec.ClientTraffic != v1alpha1.TrafficClosed
+		},
+		func(spec *v1alpha1.CassandraNodeSpec) {
+			spec.State, spec.StopNotAfter, spec.ClientTraffic = v1alpha1.StateStopped, nil, v1alpha1.TrafficClosed
+		})
+	if written > 0 {
+		p.step.Describe(0, "every node stops")
+		return plan.Acting("stopping %s", words.Plural(written, "node"))
+	}
+	running := p.running()
+	if len(running) == 0 {
+		p.step.Write(true, "no node runs", func(r *ledger.Ring, own *ledger.Step) {
+			own.Advance(ledger.StageStopped, p.Now)
+			if r.Stopped == nil || !r.Stopped.Until.IsZero() {
+				r.Stopped = &ledger.Stopped{Since: p.Now}
+			}
+		})
+		p.step.Event("RingStopped", "no node of the ring runs")
+		return plan.Acting("no node runs")
+	}
+	p.deletePods()
+	var unheard, why []string
+	for _, name := range running {
+		if p.Of(name).Contact != assess.Answering {
+			unheard, why = append(unheard, name), append(why, name+": "+assess.WhyNoAnswer(p.Nodes[name]))
+		}
+	}
+	if len(unheard) > 0 {
+		p.step.Block(v1alpha1.BlockedAgentUnreachable, unheard, "nobody knows whether Cassandra runs on %s: %s. Waits "+
+			"until its agent says that it does not, or its host is known to be gone; the others are stopped",
+			words.List(unheard, 3), words.List(why, 3))
+	}
+	p.step.Describe(len(p.step.Wave())-len(running), "waiting for %s to stop", words.List(running, 3))
+	return plan.Waiting("waiting for %s to stop", words.List(running, 3))
+}
+
+// stayStopped keeps everything down.
+func (p *pass) stayStopped() plan.Result {
+	if r, back := p.back(); back {
+		return r
+	}
+	p.noticeKept()
+	p.deletePods()
+	since := p.Now
+	if p.Ledger.Stopped != nil {
+		since = p.Ledger.Stopped.Since
+	}
+	p.step.Describe(len(p.step.Wave()), "stopped since %s; kubectl helenus start %s starts it",
+		since.UTC().Format(time.RFC3339), p.Cluster.Name)
+	return plan.Waiting("the ring is stopped, as spec.stopped says")
+}
+
+// noticeKept names what nodes still kept for each other when they were stopped.
+func (p *pass) noticeKept() {
+	if p.state.Kept != "" {
+		p.step.Notice(v1alpha1.BlockedHintsNotDelivered, p.state.Keepers, "%s: that was not delivered within %s, and "+
+			"the ring was stopped all the same. It is delivered when the ring has started, if no table of it keeps its "+
+			"deletions for less long than that takes; else repair the nodes that it is for", p.state.Kept, patience)
+	}
+}
+
+// running are the nodes of which a JVM runs, or may: those whose agents have not said that they
+// hold it stopped, unless nothing is there that could start one.
+func (p *pass) running() []string {
+	var out []string
+	for _, name := range p.step.Wave() {
+		if n := p.Nodes[name]; n != nil && n.Pod != nil && !isDown(n, p.Of(name)) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// isDown says that no JVM of a node runs, nor can one start as its record is.
+func isDown(n *facts.Node, is assess.Node) bool {
+	if is.Process != assess.Absent {
+		return false
+	}
+	agent := n.CurrentAgent()
+	if agent == nil || n.Record == nil || n.Record.Spec.State != v1alpha1.StateStopped {
+		return true
+	}
+	return agent.Phase == v1alpha1.PhaseStopped && agent.RecordGeneration == n.Record.Generation
+}
+
+// deletePods deletes the pods of nodes that are stopped.
+func (p *pass) deletePods() {
+	var pods []*facts.Node
+	for _, name := range p.step.Wave() {
+		n := p.Live(name)
+		if n != nil && n.Pod != nil && n.Pod.DeletionTimestamp == nil &&
+			n.Record.Spec.State == v1alpha1.StateStopped && isDown(n, p.Of(name)) {
+			pods = append(pods, n)
+		}
+	}
+	p.step.DeletePods(pods, "the ring is stopped, and so is its node")
+}
+
+// update changes the records that differ, and counts them.
+func (p *pass) update(why string, differs func(*v1alpha1.CassandraNodeSpec) bool,
+	change func(*v1alpha1.CassandraNodeSpec)) int {
+	written := 0
+	for _, name := range p.step.Wave() {
+		if n := p.Live(name); n != nil && differs(&n.Record.Spec) {
+			p.step.UpdateRecord(name, false, why, change)
+			written++
+		}
+	}
+	return written
+}
+
+// write changes the step with its state, and what is known of the ring, in the ledger.
+func (p *pass) write(live bool, why string, change func(*ledger.Ring, *ledger.Step, *State)) {
+	p.step.Write(live, why, func(r *ledger.Ring, own *ledger.Step) {
+		change(r, own, &p.state)
+		own.State = ledger.Encoded(p.state)
+	})
+}

@@ -1,0 +1,153 @@
+package trial
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/kube"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// stopScenarios are those in which a ring is stopped as a whole.
+func stopScenarios() []*Scenario {
+	// The agents hear of the table within ten minutes.
+	short := []Act{{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+		passing("ten minutes", 10*time.Minute, again)}
+	stop := Act{Name: "stop", Do: whileWriting(stopping(true)), Until: isStopped, Within: 30 * time.Minute}
+	start := Act{Name: "start", Do: respec(stopping(false)), Until: started, Within: 30 * time.Minute}
+	with := func(acts ...Act) []Act { return append(slices.Clone(short), acts...) }
+	return []*Scenario{
+		scenario("stop", "a ring is stopped while clients write, and stays so", threeRacks, stop, anHour(isStopped)),
+		scenario("stop-start", "a ring is stopped for longer than a table keeps its deletions, and starts again at other "+
+			"addresses", threeRacks, with(stop, anHour(isStopped), start)...),
+		scenario("stop-two-datacenters", "a ring of two datacenters is stopped and starts again", twoCenters,
+			Act{Name: "stop", Do: respec(stopping(true)), Until: isStopped, Within: 30 * time.Minute}, start),
+		startingInVain(2, trying(scenario("stop-crossed", "a ring is stopped, and each node starts at the address that "+
+			"another had", threeRacks,
+			Act{Name: "stop", Do: func(w *world.World) error {
+				pods := w.Pods.Sandboxes()
+				for i, s := range pods {
+					w.Kube.HandAddress(s.Name(), pods[(i+1)%len(pods)].Address())
+				}
+				return whileWriting(stopping(true))(w)
+			}, Until: isStopped, Within: 30 * time.Minute}, start))),
+		scenario("stop-changed", "a ring is stopped, gets another setting meanwhile, and takes it over in turn when it "+
+			"has started", threeRacks, stop,
+			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(isStopped),
+			Act{Name: "start", Do: respec(stopping(false)), Until: all(started, rolledOut), Within: time.Hour}),
+		scenario("stop-after-one", "a ring is stopped of which a node was down for longer than a table keeps its "+
+			"deletions: that one alone waits for the user when it starts", threeRacks, with(
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
+			anHour(),
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2)), Within: 15 * time.Minute},
+			stop, anHour(isStopped),
+			Act{Name: "start", Do: respec(stopping(false)), Within: 30 * time.Minute,
+				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2), succeeded(string(ledger.StopRing)))})...),
+		scenario("stop-without-one", "a ring is stopped for longer than a table keeps its deletions, and a host is lost "+
+			"meanwhile: the others start without it", threeRacks, with(stop,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose)}, anHour(isStopped),
+			Act{Name: "start", Do: respec(stopping(false)), Within: 30 * time.Minute,
+				Until: all(serves(2), readyNodes(2), succeeded(string(ledger.StopRing)))},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: again, Within: 15 * time.Minute})...),
+		scenario("stop-beside-lost", "a ring is stopped while a host is lost: the others stop, and that "+
+			"one is named until it is heard of", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2),
+				Within: 10 * time.Minute},
+			Act{Name: "stop", Do: respec(stopping(true)), Within: time.Hour,
+				Until: all(serves(0), blockedWith(v1alpha1.BlockedAgentUnreachable, clusterName+"-dc1-r1-0"))},
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+				Until: isStopped, Within: 15 * time.Minute}, start),
+		alone(scenario("stop-hints", "hints are not sent while a ring is to stop, and it stops after a while and names "+
+			"them", threeRacks,
+			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
+			Act{Name: "write", Do: func(w *world.World) error {
+				lastPod(w).JVM().PauseHints(true)
+				w.WriteOn(60)
+				return nil
+			}}, passing("five minutes", 5*time.Minute),
+			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again,
+				Within: 15 * time.Minute},
+			Act{Name: "stop", Do: respec(stopping(true)), Within: 30 * time.Minute,
+				Until: all(isStopped, blockedWith(v1alpha1.BlockedHintsNotDelivered, clusterName+"-dc1-r3-0 keeps hints for "+
+					clusterName+"-dc1-r1-0", "the ring was stopped all the same"))}, start)),
+	}
+}
+
+func stopping(yes bool) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = yes }
+}
+
+// isStopped says that nothing of the ring runs, and that the cluster says so.
+func isStopped(w *world.World) bool {
+	c := get(w)
+	return c != nil && c.Status.Step != nil && strings.HasPrefix(c.Status.Step.Message, "stopped since ") &&
+		len(w.Pods.Sandboxes()) == 0 && c.Status.ReadyNodes == 0
+}
+
+// started says that every node serves, and that the stop is over.
+func started(w *world.World) bool { return again(w) && succeeded(string(ledger.StopRing))(w) }
+
+// wasAsked: a ring is stopped as a whole because a user says so.
+func (o *checker) wasAsked(s *ledger.Step) {
+	if c := get(o.w); s.Kind == ledger.StopRing && c != nil && !c.Spec.Stopped && o.Fault == nil {
+		o.violated("I1: the ring is to stop, and nobody has asked for that")
+	}
+}
+
+// stops judges a node that is asked to go down with all others: none is open to clients any more,
+// and none keeps hints for another that is up, for as long as they are waited for.
+func (t *turn) stops(n *v1alpha1.CassandraNode) {
+	const waits = 10 * time.Minute
+	if t.Fault != nil || t.w.Line.Now().Sub(t.lastLedger.Step.OpenedAt) >= waits {
+		return // others may have come back just now
+	}
+	up := map[string]string{}
+	for _, s := range t.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) {
+			up[j.HostID()] = s.Name()
+			if j.NativeOpen() {
+				t.violated("I1: node %s is asked to stop with all others while %s is open to clients", n.Name, s.Name())
+			}
+		}
+	}
+	for _, s := range t.w.Pods.Sandboxes() {
+		if s.JVM() == nil {
+			continue
+		}
+		for hostID, files := range s.Content(v1alpha1.VolumeData).Data.Hints() {
+			if files > 0 && up[hostID] != "" {
+				t.violated("node %s is asked to stop with all others while %s keeps hints for %s", n.Name, s.Name(),
+					up[hostID])
+			}
+		}
+	}
+}
+
+// starts judges the start of a node with all others: in each datacenter the address of a pod that is
+// there is that of a seed.
+func (o *checker) starts(s *pod.Sandbox) {
+	if o.Fault != nil || o.lastLedger.Stops() != ledger.StageOpen {
+		return
+	}
+	seeds, _ := o.w.Server.Object("ConfigMap", keyOf(v1alpha1.SeedsName(clusterName))).(*corev1.ConfigMap)
+	found := map[string]bool{}
+	for _, other := range o.w.Pods.Sandboxes() {
+		found[other.Datacenter()] = found[other.Datacenter()] || seeds != nil &&
+			slices.Contains(strings.Split(seeds.Data[layout.SeedsKey], ","), other.Address().String())
+	}
+	for dc, is := range found {
+		if !is {
+			o.violated("node %s starts with all others, and no seed of datacenter %s is there", s.Name(), dc)
+		}
+	}
+}
