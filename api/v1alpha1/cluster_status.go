@@ -22,6 +22,13 @@ type CassandraClusterStatus struct {
 	// +optional
 	Step *StepStatus `json:"step,omitempty"`
 
+	// OpenSteps are the steps that are open, and those that are suspended.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=16
+	OpenSteps []OpenStep `json:"openSteps,omitempty"`
+
 	// Blocked are steps that the operator holds back, each with its reason.
 	// +optional
 	// +listType=atomic
@@ -53,6 +60,20 @@ type CassandraClusterStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []StepRecord `json:"history,omitempty"`
+
+	// Unhealthy are the members that are down or unreachable, and the nodes that wait for the user,
+	// by name: the first hundred.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Unhealthy []UnhealthyNode `json:"unhealthy,omitempty"`
+
+	// JVMRestarts are the last ten restarts of a JVM that nobody asked for, the newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	JVMRestarts []JVMRestart `json:"jvmRestarts,omitempty"`
 
 	// Datacenters in the order of the spec; those that are being removed last.
 	// +optional
@@ -115,6 +136,66 @@ type StepStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Hold string `json:"hold,omitempty"`
+}
+
+// OpenStep is a step of the ledger that has not ended.
+type OpenStep struct {
+	// ID of the step in the ledger.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id"`
+
+	// Step is the name of the step.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Step string `json:"step"`
+
+	// Since when it is open.
+	// +required
+	Since metav1.Time `json:"since"`
+}
+
+// NodeTrouble is what is wrong with a node: Down, Unreachable, or a phase of the node that waits
+// for the user.
+//
+// +kubebuilder:validation:MaxLength=64
+type NodeTrouble string
+
+const (
+	// TroubleDown – by its own word, or that of another member, Cassandra is not NORMAL on it.
+	TroubleDown NodeTrouble = "Down"
+	// TroubleUnreachable – its agent does not answer, and no member sees it down.
+	TroubleUnreachable NodeTrouble = "Unreachable"
+)
+
+// UnhealthyNode is a node that is down, unreachable or waits for the user.
+type UnhealthyNode struct {
+	// Name of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Trouble is what is wrong.
+	// +required
+	Trouble NodeTrouble `json:"trouble"`
+}
+
+// JVMRestart is an end of a JVM that nobody asked for, after which it was started again.
+type JVMRestart struct {
+	// Node that it ran on.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node"`
+
+	// Reason of the restart.
+	// +optional
+	Reason RestartReason `json:"reason,omitempty"`
+
+	// At is when the JVM ended.
+	// +required
+	At metav1.Time `json:"at"`
 }
 
 // BlockedStep is a step that the operator holds back.

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// reasons of reasons.go: values of the constants by their names.
-func reasons(t *testing.T) map[string]string {
+// reasons of a file: values of the constants by their names.
+func reasons(t *testing.T, name string) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "reasons.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func reasons(t *testing.T) map[string]string {
 func TestReasonsNameTheProblem(t *testing.T) {
 	camelCase := regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
 	seen := map[string]string{}
-	for name, value := range reasons(t) {
+	for name, value := range reasons(t, "reasons.go") {
 		if name != "Blocked"+value && name != "Notice"+value {
 			t.Errorf("the constant %s is %q", name, value)
 		}
@@ -85,7 +85,7 @@ func TestEveryReasonIsInTheGuide(t *testing.T) {
 			rows = append(rows, m[1])
 		}
 	}
-	all := reasons(t)
+	all := reasons(t, "reasons.go")
 	for name, value := range all {
 		if !slices.Contains(rows, value) {
 			t.Errorf("%s is not in docs/guide/status.md", name)
@@ -95,5 +95,35 @@ func TestEveryReasonIsInTheGuide(t *testing.T) {
 		if all["Blocked"+row] == "" && all["Notice"+row] == "" {
 			t.Errorf("docs/guide/status.md explains %s, which is no reason", row)
 		}
+	}
+}
+
+// The table of events has a row for each reason of events.go, and for nothing else.
+func TestEveryEventIsInTheGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guide/status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "## Events")
+	table, _, found := strings.Cut(rest, "## Metrics")
+	if !found {
+		t.Fatal("docs/guide/status.md has other headings")
+	}
+	var want []string
+	for name, value := range reasons(t, "events.go") {
+		if name != "Event"+value {
+			t.Errorf("the constant %s is %q", name, value)
+		}
+		want = append(want, value)
+	}
+	var rows []string
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:Normal|Warning) \\| .+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(table, -1) {
+		rows = append(rows, m[1])
+	}
+	slices.Sort(want)
+	slices.Sort(rows)
+	if !slices.Equal(rows, want) {
+		t.Errorf("docs/guide/status.md has the events %q, events.go %q", rows, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,13 +187,15 @@ func otherObject(err error) bool {
 			func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// publish writes the status if it differs from the one that is there.
+// publish writes the status if it differs from the one that is there, and tells people what has
+// changed: whoever's write is taken tells it, so that another operator, or the next one, does not.
 func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time,
 	store *consistency.Store) error {
 	failure, rejected := done.Err, done.Rejected
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
 	}
+	plan.Writes = plan.Writes[:done.Done]
 	next := status.Of(s, plan, failure, rejected, now)
 	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
 		return nil
@@ -208,6 +211,13 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.P
 	}
 	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name},
 		updated.UID, updated.ResourceVersion)
+	for _, e := range status.Events(s.Cluster.Status, next) {
+		var related runtime.Object
+		if n := s.Nodes[e.Node]; n != nil && n.Record != nil {
+			related = n.Record
+		}
+		r.Writer.Recorder.Eventf(updated, related, e.Type, e.Reason, e.Action, "%s", e.Message)
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +20,9 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/observe"
 )
 
@@ -31,6 +34,19 @@ type clockwork struct {
 	now    time.Time
 	writes error
 	reads  error
+	told   *told
+}
+
+// told are the events that were recorded, as reason, name and version of the object and node.
+type told []string
+
+func (t *told) Eventf(regarding, related runtime.Object, _, reason, _, _ string, _ ...any) {
+	of := regarding.(*v1alpha1.CassandraCluster)
+	line := reason + " of " + of.Name
+	if n, is := related.(*v1alpha1.CassandraNode); is {
+		line += ", node " + n.Name
+	}
+	*t = append(*t, line)
 }
 
 func newClockwork(t *testing.T) *clockwork {
@@ -41,7 +57,7 @@ func newClockwork(t *testing.T) *clockwork {
 			t.Fatal(err)
 		}
 	}
-	c := &clockwork{now: at()}
+	c := &clockwork{now: at(), told: &told{}}
 	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(someCluster()).WithStatusSubresource(
 		&v1alpha1.CassandraCluster{},
 	).WithInterceptorFuncs(interceptor.Funcs{
@@ -62,7 +78,7 @@ func newClockwork(t *testing.T) *clockwork {
 	c.Reconciler = &Reconciler{
 		Reader: &observe.Reader{Cache: c.client, Live: c.client, Agents: &observe.Agents{},
 			Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: now},
-		Writer: &act.Writer{Client: c.client, Live: c.client, Now: now},
+		Writer: &act.Writer{Client: c.client, Live: c.client, Recorder: c.told, Now: now},
 		Status: c.client, Metrics: NewMetrics(prometheus.NewRegistry()), Now: now,
 	}
 	return c
@@ -155,4 +171,34 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 			t.Errorf("the pass did nothing: %v", err)
 		}
 	})
+}
+
+// Two operators look at the same: the one whose status is taken tells what has changed, the other
+// nothing. What is told already is not told again.
+func TestWhoeverWritesTheStatusTellsWhatHasChanged(t *testing.T) {
+	c := newClockwork(t)
+	seen := someCluster()
+	if err := c.client.Get(t.Context(), orders, seen); err != nil {
+		t.Fatal(err)
+	}
+	s := &facts.Snapshot{Cluster: seen, Nodes: map[string]*facts.Node{"n1": {Name: "n1",
+		Record: &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}}}
+	decided := plan.Plan{Stalled: &plan.Stall{Reason: v1alpha1.ReasonNameTaken},
+		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Reason: v1alpha1.BlockedMemberDown, Nodes: []string{"n1"}}}}
+	publish := func() error {
+		return c.publish(t.Context(), s, decided, act.Result{}, c.now, &consistency.Store{})
+	}
+	want := told{"StepBlocked of orders, node n1", "Stalled of orders"}
+	if err := publish(); err != nil || !slices.Equal(*c.told, want) {
+		t.Errorf("told %q (%v), want %q", *c.told, err, want)
+	}
+	if err := publish(); !apierrors.IsConflict(err) || !slices.Equal(*c.told, want) {
+		t.Errorf("after another has written: told %q (%v)", *c.told, err)
+	}
+	if err := c.client.Get(t.Context(), orders, seen); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(); err != nil || !slices.Equal(*c.told, want) {
+		t.Errorf("the next operator: told %q (%v)", *c.told, err)
+	}
 }

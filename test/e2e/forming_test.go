@@ -29,6 +29,7 @@ func TestTwoDatacenters(t *testing.T) {
 	})
 	wantRingSeen(t, ring)
 	wantSystemKeyspaces(t, ring, map[string]string{"online": "3", "analytics": "1"})
+	wantToldOnce(t, ring, v1alpha1.EventFormed)
 	took(t, "rows are written in both and read in each", func() error {
 		if err := ring.Fill(t.Context(), gocql.EachQuorum); err != nil {
 			return err
@@ -43,6 +44,27 @@ func TestTwoDatacenters(t *testing.T) {
 		if got := setting(t, ring, n.Name, "read_request_timeout"); got != want {
 			t.Errorf("node %s has read_request_timeout %q, want %q", n.Name, got, want)
 		}
+	}
+}
+
+// wantToldOnce fails unless one event of a cluster has a reason, and is told one time.
+func wantToldOnce(t *testing.T, r *scene.Ring, reason string) {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := kubernetes.Client.List(t.Context(), events, client.InNamespace(r.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range events.Items {
+		if e.Reason == reason && e.InvolvedObject.Name == r.Name {
+			told = append(told, e.Message)
+			if e.Series != nil {
+				t.Errorf("the event %s is told %d times", reason, e.Series.Count)
+			}
+		}
+	}
+	if len(told) != 1 {
+		t.Errorf("the event %s is told as %q, want once", reason, told)
 	}
 }
 

@@ -1,0 +1,34 @@
+package v1alpha1
+
+// Reasons of the Events that follow from a change of the status of a CassandraCluster, one Event
+// for each change. docs/guide/status.md explains each one.
+const (
+	// EventFormed – the ring of datacenters exists.
+	EventFormed = "Formed"
+	// EventStepStarted – a step was opened.
+	EventStepStarted = "StepStarted"
+	// EventStepFinished – a step has ended with what was wanted.
+	EventStepFinished = "StepFinished"
+	// EventStepFailed – a step has ended without what was wanted.
+	EventStepFailed = "StepFailed"
+	// EventStepWithdrawn – a step was taken back before it had an effect.
+	EventStepWithdrawn = "StepWithdrawn"
+	// EventStepBlocked – a step waits, for a reason for which it did not wait before.
+	EventStepBlocked = "StepBlocked"
+	// EventStalled – only the user can bring the cluster on.
+	EventStalled = "Stalled"
+	// EventUnavailable – a range is not served at the configured consistency any more.
+	EventUnavailable = "Unavailable"
+	// EventAvailable – every range is served at the configured consistency again.
+	EventAvailable = "Available"
+	// EventNodeDown – a member is down, and no step works on it.
+	EventNodeDown = "NodeDown"
+	// EventNodeUp – a member that was down is NORMAL again.
+	EventNodeUp = "NodeUp"
+	// EventNodeFailed – a node waits for the user.
+	EventNodeFailed = "NodeFailed"
+	// EventDataLost – the data of a member is not on its disk.
+	EventDataLost = "DataLost"
+	// EventJVMRestarted – a JVM has ended that nobody had asked to end, and is started again.
+	EventJVMRestarted = "JVMRestarted"
+)
