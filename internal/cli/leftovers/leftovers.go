@@ -144,10 +144,14 @@ func remove(ctx context.Context, c client.Client, o client.Object) error {
 
 // titleOf names an object for people.
 func titleOf(o client.Object) string {
-	kind := fmt.Sprintf("%T", o)
-	title := kind[strings.LastIndex(kind, ".")+1:] + " " + o.GetName()
+	title := kindOf(o) + " " + o.GetName()
 	if controllerutil.ContainsFinalizer(o, v1alpha1.FinalizerNode) {
 		title += " (held by the finalizer " + v1alpha1.FinalizerNode + ")"
 	}
 	return title
+}
+
+func kindOf(o client.Object) string {
+	kind := fmt.Sprintf("%T", o)
+	return kind[strings.LastIndex(kind, ".")+1:]
 }
