@@ -164,7 +164,7 @@ verify: generate ## Fail if a generated file or a go.mod is not what its source 
 	  { echo "generated files are not what their source says; commit what 'make generate' made:"; echo "$$changed"; git diff -- $(GENERATED); exit 1; }
 
 ## Keep in order
-GENERATED := api config docs/guide/api-reference.md
+GENERATED := api charts config docs/guide/api-reference.md
 
 .PHONY: generate tidy fmt
 generate: $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs ## Remake every generated file

@@ -1,53 +1,63 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-)
 
-// installed are the parts of the one manifest, in the order in which they must exist.
-var installed = []string{
-	"manager/namespace.yaml",
-	"crd/*.yaml",
-	"policy/*.yaml",
-	"rbac/*.yaml",
-	"manager/deployment.yaml",
-	"network-policy/operator.yaml",
-}
+	"helenus.io/helenus/tools/generate/chart"
+)
 
 const installHeader = `# Helenus: everything that a Kubernetes cluster needs to run CassandraClusters.
 #
 #   kubectl apply --server-side -f install.yaml
 #
-# Made from the files in config/ by "make generate"; change those.
+# Made from charts/helenus by "make generate"; change that.
 `
 
-// install writes install.yaml from the parts below a directory.
-func install(config string) error {
-	var out bytes.Buffer
-	out.WriteString(installHeader)
-	for _, pattern := range installed {
-		paths, err := filepath.Glob(filepath.Join(config, pattern))
-		if err != nil {
-			return fmt.Errorf("list %s: %w", pattern, err)
-		}
-		if len(paths) == 0 {
-			return fmt.Errorf("list %s: nothing is there", pattern)
-		}
-		for _, path := range paths {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return fmt.Errorf("read part: %w", err)
-			}
-			part := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(raw)), "---"))
-			fmt.Fprintf(&out, "---\n%s\n", part)
+// packed are the folders of config whose files the chart has, too: Helm reads nothing outside.
+var packed = []string{"crd", "policy"}
+
+// install puts what was generated into the chart, and writes the chart's rendering to
+// config/install.yaml.
+func install(root string) error {
+	dir := filepath.Join(root, "charts", "helenus")
+	for _, folder := range packed {
+		if err := pack(filepath.Join(root, "config", folder), filepath.Join(dir, "files", folder)); err != nil {
+			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(config, "install.yaml"), out.Bytes(), 0o644); err != nil {
+	// The namespace of kubectl apply is part of what is applied.
+	text, err := chart.Render(dir, "helenus-system", map[string]any{"namespace": map[string]any{"create": true}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, "config", "install.yaml"), []byte(installHeader+text), 0o644); err != nil {
 		return fmt.Errorf("write install.yaml: %w", err)
+	}
+	return nil
+}
+
+// pack makes a folder a copy of another.
+func pack(from, to string) error {
+	paths, err := filepath.Glob(filepath.Join(from, "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		return fmt.Errorf("pack %s: no files (%w)", from, err)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return fmt.Errorf("pack %s: %w", from, err)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return fmt.Errorf("pack %s: %w", from, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", from, err)
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o644); err != nil {
+			return fmt.Errorf("pack %s: %w", from, err)
+		}
 	}
 	return nil
 }

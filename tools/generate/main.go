@@ -24,8 +24,8 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		const help = "Remakes deep copies, custom resource definitions, a policy, config/install.yaml and the API " +
-			"reference.\n\nFlags:\n"
+		const help = "Remakes deep copies, custom resource definitions, a policy, the chart, config/install.yaml and " +
+			"the API reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
@@ -57,7 +57,7 @@ func generate(ctx context.Context, root string, with tools) error {
 	if err := settingsPolicy(filepath.Join(root, "config", "policy", "settings.yaml")); err != nil {
 		return err
 	}
-	if err := install(filepath.Join(root, "config")); err != nil {
+	if err := install(root); err != nil {
 		return err
 	}
 	return reference(ctx, root, scratch, with.crdRefDocs)
