@@ -298,4 +298,6 @@ const (
 	// RepairDownLongerThanGCGrace – the node was started although it was down for longer than
 	// deletions are kept.
 	RepairDownLongerThanGCGrace RepairReason = "DownLongerThanGCGrace"
+	// RepairScrubbed – a scrub has rewritten its SSTables, and left out what could not be read.
+	RepairScrubbed RepairReason = "Scrubbed"
 )

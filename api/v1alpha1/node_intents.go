@@ -20,7 +20,7 @@ type Intent struct {
 
 	// Withdraw asks the agent not to begin. The agent reports withdrawnAt if it had not begun;
 	// otherwise it continues to the end. A join that has begun ends as well, as long as the node
-	// has not joined.
+	// has not joined, and so does an operation by withdraw.cancel.
 	// +optional
 	Withdraw *Withdrawal `json:"withdraw,omitempty"`
 }
@@ -40,6 +40,11 @@ type Withdrawal struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=36
 	PodGone types.UID `json:"podGone,omitempty"`
+
+	// Cancel also ends an operation that has begun, where Cassandra can end it: else before its
+	// next keyspace.
+	// +optional
+	Cancel bool `json:"cancel,omitempty"`
 }
 
 // JoinTicket allows a node to join the ring, once.

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;UpgradeSSTables;Decommission
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission
 type OperationType string
 
 const (
@@ -36,12 +36,27 @@ const (
 	// OperationSnapshot takes a snapshot of arguments.keyspaces, or of all, under arguments.tag. It
 	// replaces one that is there under that tag.
 	OperationSnapshot OperationType = "Snapshot"
+	// OperationClearSnapshot removes the snapshot that arguments.keyspaces, or all, have under
+	// arguments.tag.
+	OperationClearSnapshot OperationType = "ClearSnapshot"
 	// OperationUpgradeSSTables rewrites the SSTables of arguments.keyspaces, or of all, that have
 	// another format than new ones get.
 	OperationUpgradeSSTables OperationType = "UpgradeSSTables"
 	// OperationDecommission has the node stream its data to those that take its place, and leave the
 	// ring for good.
 	OperationDecommission OperationType = "Decommission"
+	// OperationCompact merges the SSTables of each table, into one if arguments.split is not set.
+	OperationCompact OperationType = "Compact"
+	// OperationGarbageCollect rewrites SSTables without the rows that later ones delete or replace.
+	OperationGarbageCollect OperationType = "GarbageCollect"
+	// OperationScrub rewrites SSTables without the rows that cannot be read.
+	OperationScrub OperationType = "Scrub"
+	// OperationVerify compares SSTables with their checksums, and changes nothing.
+	OperationVerify OperationType = "Verify"
+	// OperationInvalidateCaches empties the caches of keys, rows and counters.
+	OperationInvalidateCaches OperationType = "InvalidateCaches"
+	// OperationRebuildIndex builds arguments.indexes of the one table again.
+	OperationRebuildIndex OperationType = "RebuildIndex"
 )
 
 // OperationPhase is how far an operation has come.
@@ -61,6 +76,9 @@ const (
 	OperationInterrupted OperationPhase = "Interrupted"
 	// OperationWithdrawn – it never began and will not.
 	OperationWithdrawn OperationPhase = "Withdrawn"
+	// OperationCancelled – it had begun, and was ended before it was done: its withdrawal asked for
+	// that.
+	OperationCancelled OperationPhase = "Cancelled"
 )
 
 // OperationIntent runs one operation.
@@ -69,9 +87,13 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'UpgradeSSTables'] || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup and UpgradeSSTables alone`
-// +kubebuilder:validation:XValidation:rule=`(self.type == 'Snapshot') == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'ClearSnapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'UpgradeSSTables', 'GarbageCollect', 'Scrub'] || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup, UpgradeSSTables, GarbageCollect and Scrub alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['Snapshot', 'ClearSnapshot']) == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot and ClearSnapshot, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Snapshot' || !has(self.arguments) || !has(self.arguments.ttl)`,message=`arguments.ttl is for Snapshot alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.arguments) || !has(self.arguments.split)`,message=`arguments.split is for Compact alone`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'AlterSystemKeyspaces' || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces alone`
 type OperationIntent struct {
@@ -91,6 +113,7 @@ type OperationIntent struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.datacenters) || size(self.datacenters) == 0 || has(self.full) && self.full`,message=`datacenters needs full: an incremental repair of some datacenters marks nothing as repaired`
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.primaryRange) || !self.primaryRange || !has(self.datacenters) || size(self.datacenters) == 0`,message=`primaryRange is not allowed with datacenters: the first replica of a range may be in another one`
+// +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces.
@@ -114,9 +137,9 @@ type OperationArguments struct {
 	KeyspaceReplication []KeyspaceReplication `json:"keyspaceReplication,omitempty"`
 
 	// Keyspaces that the operation is limited to. Empty: all that the ring replicates; those that
-	// are local to a node, system and system_schema, are for Snapshot and UpgradeSSTables alone. At
-	// most those that a datacenter can be extended by, and the three system keyspaces that always
-	// are.
+	// are local to a node, system and system_schema, are for Snapshot, ClearSnapshot,
+	// UpgradeSSTables, Scrub and Verify alone. At most those that a datacenter can be extended by,
+	// and the three system keyspaces that always are.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=67
@@ -124,19 +147,50 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspaces []string `json:"keyspaces,omitempty"`
 
-	// Jobs is the number of SSTables that Cleanup or UpgradeSSTables rewrites at a time. 0: as many
-	// as there are compactors.
+	// Tables of the one keyspace that the operation is limited to. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Tables []string `json:"tables,omitempty"`
+
+	// Indexes of the table that RebuildIndex builds again.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Indexes []string `json:"indexes,omitempty"`
+
+	// Split has Compact leave several SSTables, each half as large as the one before.
+	// +optional
+	Split bool `json:"split,omitempty"`
+
+	// Jobs is the number of SSTables that an operation rewrites at a time. 0: as many as there are
+	// compactors.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	Jobs int32 `json:"jobs,omitempty"`
 
-	// Tag of the Snapshot: the name of its directories.
+	// Tag of the snapshot: the name of its directories.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.-]*$`
 	Tag string `json:"tag,omitempty"`
+
+	// TTL is how long Cassandra keeps the Snapshot. Not set: until it is cleared.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('8760h')`,message=`ttl must be from 1m to 8760h`
+	TTL *metav1.Duration `json:"ttl,omitempty"`
 
 	// SourceDatacenter is the name inside Cassandra of the datacenter that Rebuild streams from.
 	// +optional
@@ -188,8 +242,7 @@ type KeyspaceReplication struct {
 	Replication map[string]int32 `json:"replication"`
 }
 
-// OperationStatus is how far an operation has come. Succeeded, Failed, Interrupted and Withdrawn
-// are final.
+// OperationStatus is how far an operation has come. All phases but Running are final.
 //
 // +kubebuilder:validation:XValidation:rule=`(self.phase == 'Running') == !has(self.finishedAt)`,message=`finishedAt is set with a final phase, and only then`
 type OperationStatus struct {

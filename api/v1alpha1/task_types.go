@@ -23,6 +23,7 @@ type CassandraTask struct {
 
 	// Spec is what is to be done. It cannot be changed.
 	// +required
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraTask cannot be changed: create another one`
 	Spec CassandraTaskSpec `json:"spec"`
 	// Status is how far it has come. Only the operator writes it.
 	// +optional
@@ -41,10 +42,20 @@ type CassandraTaskList struct {
 // CassandraTaskSpec is what is to be done, and on which nodes: on all members of the ring if
 // nothing selects some of them.
 //
-// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraTask cannot be changed: create another one`
 // +kubebuilder:validation:XValidation:rule=`!has(self.nodes) || !has(self.datacenters) && !has(self.racks)`,message=`nodes is not allowed with datacenters or racks: name the nodes alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Repair' || self.concurrency == 1`,message=`concurrency must be 1 for Repair: a repair of one node keeps its replicas busy, too`
+// +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart']) || !has(self.tables)`,message=`tables is not for a task of this type`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['InvalidateCaches', 'Restart']) || !has(self.keyspaces)`,message=`keyspaces is not for InvalidateCaches and Restart: they are about the whole node`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.split)`,message=`split is for Compact alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'ClearSnapshot') == has(self.tag)`,message=`tag is required for ClearSnapshot, and not allowed for the others: Helenus gives each Snapshot a tag of its own, and the results of its nodes name it`
+// +kubebuilder:validation:XValidation:rule=`!has(self.tag) || !self.tag.startsWith('helenus-backup-')`,message=`tags that begin with helenus-backup- are those of backups, which no ClearSnapshot removes`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Snapshot' || !has(self.snapshotTTL)`,message=`snapshotTTL is for Snapshot alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == has(self.sourceDatacenter)`,message=`sourceDatacenter is required for Rebuild, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == has(self.indexes)`,message=`indexes is required for RebuildIndex, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'RebuildIndex' || has(self.tables) && size(self.tables) == 1`,message=`RebuildIndex needs one of keyspaces and one of tables: those of the indexes`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'Restart' || self.concurrency == 1 && self.maxAttempts == 3`,message=`concurrency and maxAttempts are not for Restart: spec.disruption of the cluster says how many nodes are down at once`
 type CassandraTaskSpec struct {
 	// Cluster whose nodes are meant, in the namespace of the task.
 	// +required
@@ -91,6 +102,52 @@ type CassandraTaskSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspaces []string `json:"keyspaces,omitempty"`
 
+	// Tables by name, of the one keyspace that is named. Empty: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Tables []string `json:"tables,omitempty"`
+
+	// Indexes of the table that RebuildIndex builds again.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Indexes []string `json:"indexes,omitempty"`
+
+	// Split has Compact leave several SSTables in place of one, each half as large as the one
+	// before: one that is very large is not compacted again for long.
+	// +optional
+	Split *bool `json:"split,omitempty"`
+
+	// Tag of the snapshot that ClearSnapshot removes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.-]*$`
+	Tag string `json:"tag,omitempty"`
+
+	// SnapshotTTL is how long Cassandra keeps a Snapshot. Not set: until a ClearSnapshot.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('8760h')`,message=`snapshotTTL must be from 1m to 8760h`
+	SnapshotTTL *metav1.Duration `json:"snapshotTTL,omitempty"`
+
+	// SourceDatacenter is the datacenter that Rebuild streams from, by its name in the spec of the
+	// cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	SourceDatacenter string `json:"sourceDatacenter,omitempty"`
+
 	// PrimaryRange limits a Repair to the ranges of which each node is the first replica: on all
 	// members of the ring it compares each range once.
 	// +optional
@@ -111,8 +168,8 @@ type CassandraTaskSpec struct {
 	// +kubebuilder:validation:Maximum=5
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 
-	// Deadline is how long the task may take from when it is its turn. On nodes on which it has not
-	// begun by then it fails; what runs ends by itself. At most 168h. Default: 24h.
+	// Deadline is how long the task may take from when it is its turn. On nodes that are not done by
+	// then it fails: what has begun is cancelled where Cassandra can. At most 168h. Default: 24h.
 	// +optional
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:Type=string
@@ -140,10 +197,13 @@ type TaskCluster struct {
 
 // TaskType is what a task does on each node.
 //
-// +kubebuilder:validation:Enum=Flush;Cleanup;UpgradeSSTables;Repair
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule=`self != 'Drain'`,message=`Drain is no task: a drained node serves nobody until its JVM is restarted. Use Restart, which drains each node before`
+// +kubebuilder:validation:XValidation:rule=`self != 'Move'`,message=`Move is no task: nodes have several tokens each, and Cassandra moves none of these. To spread data otherwise, add nodes`
+// +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart`
 type TaskType string
 
-// The types. Each is the operation of the same name.
+// The types. Each but Restart is the operation of the same name.
 const (
 	// TaskFlush writes what is in memory to the disk.
 	TaskFlush TaskType = "Flush"
@@ -153,12 +213,37 @@ const (
 	TaskUpgradeSSTables TaskType = "UpgradeSSTables"
 	// TaskRepair makes the replicas of the node's ranges the same: nodetool repair --full.
 	TaskRepair TaskType = "Repair"
+	// TaskSnapshot writes what is in memory to the disk, and keeps the SSTables under a tag.
+	TaskSnapshot TaskType = "Snapshot"
+	// TaskClearSnapshot removes what was kept under a tag.
+	TaskClearSnapshot TaskType = "ClearSnapshot"
+	// TaskCompact merges the SSTables of each table.
+	TaskCompact TaskType = "Compact"
+	// TaskGarbageCollect rewrites SSTables without what later ones delete or replace.
+	TaskGarbageCollect TaskType = "GarbageCollect"
+	// TaskScrub rewrites SSTables without what cannot be read: the node must be repaired then.
+	TaskScrub TaskType = "Scrub"
+	// TaskVerify compares SSTables with their checksums.
+	TaskVerify TaskType = "Verify"
+	// TaskInvalidateCaches empties the caches of keys, rows and counters.
+	TaskInvalidateCaches TaskType = "InvalidateCaches"
+	// TaskRebuildIndex builds indexes of a table again.
+	TaskRebuildIndex TaskType = "RebuildIndex"
+	// TaskRebuild streams the data of the node's ranges from another datacenter.
+	TaskRebuild TaskType = "Rebuild"
+	// TaskRestart restarts the JVM: by a roll-out, with all of its guards.
+	TaskRestart TaskType = "Restart"
 )
 
 // TaskTypes are all that there are.
 func TaskTypes() []TaskType {
-	return []TaskType{TaskFlush, TaskCleanup, TaskUpgradeSSTables, TaskRepair}
+	return []TaskType{TaskFlush, TaskCleanup, TaskUpgradeSSTables, TaskRepair, TaskSnapshot, TaskClearSnapshot,
+		TaskCompact, TaskGarbageCollect, TaskScrub, TaskVerify, TaskInvalidateCaches, TaskRebuildIndex, TaskRebuild,
+		TaskRestart}
 }
+
+// BackupTagPrefix begins the tags of snapshots that belong to backups.
+const BackupTagPrefix = "helenus-backup-"
 
 // TaskPhase is how far a task has come, or a node of it.
 //

@@ -615,6 +615,26 @@ func (in *CassandraTaskSpec) DeepCopyInto(out *CassandraTaskSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Tables != nil {
+		in, out := &in.Tables, &out.Tables
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Indexes != nil {
+		in, out := &in.Indexes, &out.Indexes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Split != nil {
+		in, out := &in.Split, &out.Split
+		*out = new(bool)
+		**out = **in
+	}
+	if in.SnapshotTTL != nil {
+		in, out := &in.SnapshotTTL, &out.SnapshotTTL
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.PrimaryRange != nil {
 		in, out := &in.PrimaryRange, &out.PrimaryRange
 		*out = new(bool)
@@ -1413,6 +1433,21 @@ func (in *OperationArguments) DeepCopyInto(out *OperationArguments) {
 		in, out := &in.Keyspaces, &out.Keyspaces
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.Tables != nil {
+		in, out := &in.Tables, &out.Tables
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Indexes != nil {
+		in, out := &in.Indexes, &out.Indexes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.TTL != nil {
+		in, out := &in.TTL, &out.TTL
+		*out = new(v1.Duration)
+		**out = **in
 	}
 	if in.Datacenters != nil {
 		in, out := &in.Datacenters, &out.Datacenters

@@ -8,6 +8,7 @@ const (
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
+	beanCaches            = "org.apache.cassandra.db:type=Caches"
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/jolokia"
@@ -47,8 +48,28 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)","arguments":[2,"shop",[]]}]`},
 		"upgrade": {answerZero, func(n *Node) error { return n.UpgradeSSTables(ctx, 2, "shop") },
 			`[{"type":"exec",` + ss + `,"operation":"upgradeSSTables(java.lang.String,boolean,long,int,[Ljava.lang.String;)","arguments":["shop",true,9223372036854775807,2,[]]}]`},
-		"snapshot": {answerNull, func(n *Node) error { return n.TakeSnapshot(ctx, "t", "system") },
+		"snapshot": {answerNull, func(n *Node) error { return n.TakeSnapshot(ctx, "t", 0, "system") },
 			`[{"type":"exec",` + ss + `,"operation":"takeSnapshot(java.lang.String,java.util.Map,[Ljava.lang.String;)","arguments":["t",{},["system"]]}]`},
+		"snapshot of tables": {answerNull, func(n *Node) error {
+			return n.TakeSnapshot(ctx, "t", 90*time.Minute, "shop", "a", "b")
+		},
+			`[{"type":"exec",` + ss + `,"operation":"takeSnapshot(java.lang.String,java.util.Map,[Ljava.lang.String;)","arguments":["t",{"ttl":"5400s"},["shop.a","shop.b"]]}]`},
+		"compact": {answerNull, func(n *Node) error { return n.Compact(ctx, true, "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"forceKeyspaceCompaction(boolean,java.lang.String,[Ljava.lang.String;)","arguments":[true,"shop",[]]}]`},
+		"collect garbage": {answerZero, func(n *Node) error { return n.GarbageCollect(ctx, 2, "shop", "a") },
+			`[{"type":"exec",` + ss + `,"operation":"garbageCollect(java.lang.String,int,java.lang.String,[Ljava.lang.String;)","arguments":["ROW",2,"shop",["a"]]}]`},
+		"scrub": {answerZero, func(n *Node) error { return n.Scrub(ctx, 2, "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"scrub(boolean,boolean,boolean,boolean,int,java.lang.String,[Ljava.lang.String;)","arguments":[false,false,true,false,2,"shop",[]]}]`},
+		"verify": {answerZero, func(n *Node) error { return n.Verify(ctx, "shop") },
+			`[{"type":"exec",` + ss + `,"operation":"verify(boolean,boolean,boolean,boolean,boolean,boolean,java.lang.String,[Ljava.lang.String;)","arguments":[false,false,false,false,false,false,"shop",[]]}]`},
+		"stop repairs": {answerNull, func(n *Node) error { return n.StopRepairs(ctx) },
+			`[{"type":"exec",` + ss + `,"operation":"forceTerminateAllRepairSessions()"}]`},
+		"repair of tables": {answerZero, func(n *Node) error {
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{Tables: []string{"a", "b"}})
+			return err
+		},
+			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
+				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true","columnFamilies":"a,b"}]}]`},
 		"no snapshot": {answerNull, func(n *Node) error { return n.ClearSnapshot(ctx, "t", "system") },
 			`[{"type":"exec",` + ss + `,"operation":"clearSnapshot(java.lang.String,[Ljava.lang.String;)","arguments":["t",["system"]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
@@ -165,8 +186,61 @@ func TestWhatRunsOnANode(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	node, _ = scripted(t, taken)
-	if err := node.TakeSnapshot(context.Background(), "t", "system"); !errors.Is(err, ErrSnapshotExists) {
+	if err := node.TakeSnapshot(context.Background(), "t", 0, "system"); !errors.Is(err, ErrSnapshotExists) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What runs is stopped by its id, on one keyspace alone.
+func TestStopCompactions(t *testing.T) {
+	const compactions = `[{"status":200,"value":{"Compactions":[{"taskType":"Cleanup","keyspace":"shop","compactionId":"a"},` +
+		`{"taskType":"Cleanup","keyspace":"accounts","compactionId":"b"},{"taskType":"Validation","keyspace":"shop","compactionId":"c"}]}}]`
+	node, requests := scripted(t, compactions, answerNull)
+	if err := node.StopCompactions(t.Context(), "shop", CompactionCleanup); err != nil || len(*requests) != 2 ||
+		!strings.Contains((*requests)[1], `"operation":"stopCompactionById(java.lang.String)","arguments":["a"]}]`) {
+		t.Errorf("asked %v, error %v", *requests, err)
+	}
+	node, requests = scripted(t, compactions)
+	if err := node.StopCompactions(t.Context(), "shop", CompactionScrub); err != nil || len(*requests) != 1 {
+		t.Errorf("asked %v, error %v", *requests, err)
+	}
+	node, _ = scripted(t, compactions, refused)
+	var refusal *jolokia.Error
+	if err := node.StopCompactions(t.Context(), "shop", CompactionCleanup); !errors.As(err, &refusal) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestInvalidateCaches(t *testing.T) {
+	const ok = `{"status":200,"value":null}`
+	node, requests := scripted(t, "["+ok+","+ok+","+ok+"]")
+	if err := node.InvalidateCaches(t.Context()); err != nil || len(*requests) != 1 {
+		t.Errorf("asked %v, error %v", *requests, err)
+	}
+	for _, cache := range []string{"Key", "Row", "Counter"} {
+		if want := `"mbean":"org.apache.cassandra.db:type=Caches","operation":"invalidate` + cache + `Cache()"`; !strings.
+			Contains((*requests)[0], want) {
+			t.Errorf("asked %s, want %s", (*requests)[0], want)
+		}
+	}
+	node, _ = scripted(t, "["+ok+","+ok+","+refused[1:])
+	var refusal *jolokia.Error
+	if err := node.InvalidateCaches(t.Context()); !errors.As(err, &refusal) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestRebuildIndex(t *testing.T) {
+	for built, wrong := range map[string]string{`["by_name","by_age"]`: "", `["by_age"]`: "by_name is not there"} {
+		node, requests := scripted(t, answerNull, `[{"status":200,"value":{"BuiltIndexes":`+built+`}}]`)
+		err := node.RebuildIndex(t.Context(), "shop", "users", []string{"by_name"})
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("of those built %s: %v", built, err)
+		}
+		if !strings.Contains((*requests)[0], `rebuildSecondaryIndex(java.lang.String,java.lang.String,[Ljava.lang.String;)`) ||
+			!strings.Contains((*requests)[1], "type=Tables,keyspace=shop,table=users") {
+			t.Errorf("asked %v", *requests)
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type RepairOptions struct {
 	// Incremental compares only what no repair has seen before, and marks it as repaired. All
 	// replicas must be up.
 	Incremental bool
+	// Tables limits it to these; empty: all.
+	Tables []string
 }
 
 // wire is the form of RepairOption.parse. What Cassandra would choose is said outright where
@@ -37,6 +39,9 @@ func (o RepairOptions) wire() map[string]string {
 	if len(o.Datacenters) > 0 {
 		options["dataCenters"] = strings.Join(o.Datacenters, ",")
 	}
+	if len(o.Tables) > 0 {
+		options["columnFamilies"] = strings.Join(o.Tables, ",")
+	}
 	return options
 }
 
@@ -49,6 +54,15 @@ func (n *Node) StartRepair(ctx context.Context, keyspace string, options RepairO
 		return 0, fmt.Errorf("start repair of keyspace %s: %w", keyspace, err)
 	}
 	return command, nil
+}
+
+// StopRepairs fails all repairs that this node has started, and all that it takes part in for others
+// (ActiveRepairService#terminateSessions, 4.1 and 5.0).
+func (n *Node) StopRepairs(ctx context.Context) error {
+	if err := n.call(ctx, jolokia.Exec(beanStorageService, "forceTerminateAllRepairSessions()"), nil); err != nil {
+		return fmt.Errorf("stop repairs: %w", err)
+	}
+	return nil
 }
 
 // RepairState is where a repair stands.

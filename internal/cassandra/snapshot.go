@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"helenus.io/helenus/internal/jolokia"
 )
@@ -13,10 +14,22 @@ import (
 var ErrSnapshotExists = errors.New("the snapshot exists")
 
 // TakeSnapshot writes what is in memory of a keyspace to the disk, and keeps its SSTables, by hard
-// links, under a tag. A keyspace may be one that is local to the node.
-func (n *Node) TakeSnapshot(ctx context.Context, tag, keyspace string) error {
+// links, under a tag: of all tables or those named, for so long, or until it is cleared (0). A
+// keyspace may be one that is local to the node.
+func (n *Node) TakeSnapshot(ctx context.Context, tag string, ttl time.Duration, keyspace string,
+	tables ...string) error {
+	options, of := map[string]string{}, []string{keyspace}
+	if ttl > 0 {
+		options["ttl"] = fmt.Sprintf("%ds", int(ttl.Seconds()))
+	}
+	if len(tables) > 0 {
+		of = nil
+	}
+	for _, table := range tables {
+		of = append(of, keyspace+"."+table)
+	}
 	request := jolokia.Exec(beanStorageService, "takeSnapshot(java.lang.String,java.util.Map,[Ljava.lang.String;)",
-		tag, map[string]string{}, []string{keyspace})
+		tag, options, of)
 	err := n.callBlocking(ctx, request, nil)
 	if refusal := (*jolokia.Error)(nil); errors.As(err, &refusal) &&
 		strings.Contains(refusal.Message, "already exists") { // StorageService#takeSnapshot, 4.1 and 5.0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"helenus.io/helenus/internal/core/facts"
@@ -54,80 +53,6 @@ var ErrLeaving = errors.New("another decommission runs")
 
 // ErrRebuilding means that the node is being rebuilt already.
 var ErrRebuilding = errors.New("another rebuild runs")
-
-// Compaction is a kind of work on SSTables, as Cassandra names it.
-type Compaction string
-
-// Kinds of compactions (db/compaction/OperationType, 4.1 and 5.0).
-const (
-	CompactionCleanup Compaction = "Cleanup"
-	CompactionUpgrade Compaction = "Upgrade sstables"
-)
-
-// Compacting are the keyspaces of which a table is in work just now by a kind of compaction.
-func (n *Node) Compacting(ctx context.Context, kind Compaction) ([]string, error) {
-	var wire struct {
-		Compactions []struct {
-			TaskType Compaction
-			Keyspace string
-		}
-	}
-	if err := n.call(ctx, jolokia.Read(beanCompactionManager, "Compactions"), &wire); err != nil {
-		return nil, fmt.Errorf("read which compactions run: %w", err)
-	}
-	var keyspaces []string
-	for _, c := range wire.Compactions {
-		if c.TaskType == kind {
-			keyspaces = append(keyspaces, c.Keyspace)
-		}
-	}
-	return keyspaces, nil
-}
-
-// Cleanup removes the rows of one keyspace that this node no longer owns, from all tables or those
-// named, with so many compactions at a time (0: as many as there are compactors). It blocks until
-// done. The node refuses while ranges are moving to it.
-func (n *Node) Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error {
-	if tables == nil {
-		tables = []string{}
-	}
-	return n.rewrite(ctx, "clean up keyspace "+keyspace, jolokia.Exec(beanStorageService,
-		"forceKeyspaceCleanup(int,java.lang.String,[Ljava.lang.String;)", jobs, keyspace, tables))
-}
-
-// UpgradeSSTables rewrites the SSTables of one keyspace, which may be local to the node, that have
-// another version than new ones of their format get, with so many compactions at a time. It blocks
-// until done.
-func (n *Node) UpgradeSSTables(ctx context.Context, jobs int, keyspace string) error {
-	const ofAnyAge = math.MaxInt64
-	return n.rewrite(ctx, "upgrade the SSTables of keyspace "+keyspace, jolokia.Exec(beanStorageService,
-		"upgradeSSTables(java.lang.String,boolean,long,int,[Ljava.lang.String;)", keyspace, true, int64(ofAnyAge), jobs,
-		[]string{}))
-}
-
-// rewrite asks for SSTables to be rewritten.
-func (n *Node) rewrite(ctx context.Context, what string, request jolokia.Request) error {
-	var result int
-	if err := n.callBlocking(ctx, request, &result); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	switch result { // CompactionManager.AllSSTableOpStatus
-	case rewriteSuccessful:
-		return nil
-	case rewriteAborted:
-		return fmt.Errorf("%s: aborted; the log of the node says why", what)
-	case rewriteUnableToCancel:
-		return fmt.Errorf("%s: compactions that are in the way could not be cancelled; try again later", what)
-	default:
-		return fmt.Errorf("%s: %w: unknown result %d", what, jolokia.ErrProtocol, result)
-	}
-}
-
-const (
-	rewriteSuccessful     = 0
-	rewriteAborted        = 1
-	rewriteUnableToCancel = 2
-)
 
 // Streams reads the sums over the streaming sessions that this node takes part in now. Sessions
 // come when they begin and are gone when they end: the sums show that data flows, not how much is

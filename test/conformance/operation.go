@@ -5,7 +5,9 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/facts"
@@ -123,18 +125,67 @@ var operationChecks = []Check{
 		for _, keyspace := range []string{"system", "system_traces"} {
 			for range 2 {
 				if err := errors.Join(s.Node.ClearSnapshot(s.Context, tag, keyspace),
-					s.Node.TakeSnapshot(s.Context, tag, keyspace)); err != nil {
+					s.Node.TakeSnapshot(s.Context, tag, time.Hour, keyspace)); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := s.Node.TakeSnapshot(s.Context, tag, keyspace); !errors.Is(err, cassandra.ErrSnapshotExists) {
+			if err := s.Node.TakeSnapshot(s.Context, tag, time.Hour, keyspace); !errors.Is(err, cassandra.ErrSnapshotExists) {
 				t.Errorf("a second snapshot of keyspace %s: error %v", keyspace, err)
 			}
 			if err := s.Node.ClearSnapshot(s.Context, tag, keyspace); err != nil {
 				t.Error(err)
 			}
 		}
-		wantException(t, s.Node.TakeSnapshot(s.Context, tag, "no_such_keyspace"))
+		wantException(t, s.Node.TakeSnapshot(s.Context, tag, 0, "no_such_keyspace"))
+	}},
+	{Name: "a snapshot of a table is under its tag, and no TTL is shorter than a minute",
+		Run: func(t *testing.T, s *Subject) {
+			const tag, keyspace = "conformance-table", "system_traces"
+			if err := s.Node.TakeSnapshot(s.Context, tag, 0, keyspace, "events", "sessions"); err != nil {
+				t.Error(err)
+			}
+			err := s.Node.TakeSnapshot(s.Context, tag, 0, keyspace, "events")
+			if !errors.Is(err, cassandra.ErrSnapshotExists) {
+				t.Errorf("a second one: error %v", err)
+			}
+			if err := s.Node.ClearSnapshot(s.Context, tag, keyspace); err != nil {
+				t.Error(err)
+			}
+			wantException(t, s.Node.TakeSnapshot(s.Context, tag, time.Second, keyspace))
+		}},
+	{Name: "SSTables are compacted, collected, scrubbed and verified, of all tables or some, and again",
+		Run: func(t *testing.T, s *Subject) {
+			const keyspace, table, none = "system_traces", "events", "no_such_table"
+			for range 2 {
+				if err := errors.Join(s.Node.Flush(s.Context, keyspace, table),
+					s.Node.Compact(s.Context, false, keyspace), s.Node.Compact(s.Context, true, keyspace, table),
+					s.Node.GarbageCollect(s.Context, 2, keyspace), s.Node.GarbageCollect(s.Context, 2, keyspace, table),
+					s.Node.Scrub(s.Context, 2, keyspace), s.Node.Scrub(s.Context, 2, keyspace, table),
+					s.Node.Verify(s.Context, keyspace), s.Node.Verify(s.Context, keyspace, table),
+					s.Node.Scrub(s.Context, 2, "system"), s.Node.Verify(s.Context, "system_schema")); err != nil {
+					t.Error(err)
+				}
+			}
+			wantException(t, s.Node.Compact(s.Context, false, keyspace, none))
+			wantException(t, s.Node.GarbageCollect(s.Context, 2, keyspace, none))
+			wantException(t, s.Node.Scrub(s.Context, 2, keyspace, none))
+			wantException(t, s.Node.Verify(s.Context, keyspace, none))
+		}},
+	{Name: "what does not run can be stopped", Run: func(t *testing.T, s *Subject) {
+		if err := errors.Join(s.Node.StopCompactions(s.Context, "system_traces", cassandra.CompactionCleanup),
+			s.Node.StopRepairs(s.Context)); err != nil {
+			t.Error(err)
+		}
+	}},
+	{Name: "caches can be emptied, and an index that is not there is an error", Run: func(t *testing.T, s *Subject) {
+		if err := s.Node.InvalidateCaches(s.Context); err != nil {
+			t.Error(err)
+		}
+		err := s.Node.RebuildIndex(s.Context, "system_traces", "events", []string{"no_such_index"})
+		if err == nil || !strings.Contains(err.Error(), "no_such_index is not there") {
+			t.Errorf("error %v", err)
+		}
+		wantException(t, s.Node.RebuildIndex(s.Context, "system_traces", "no_such_table", []string{"x"}))
 	}},
 	{Name: "a rebuild from the node's own datacenter streams from the others", Run: func(t *testing.T, s *Subject) {
 		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {

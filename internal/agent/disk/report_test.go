@@ -391,13 +391,13 @@ func TestTombstonesAndTimestamps(t *testing.T) {
 
 func TestTheSizesOfSSTables(t *testing.T) {
 	files := fstest.MapFS{}
-	for _, name := range []string{"t-1/nb-1-big-Data.db", "t-1/nb-1-big-Index.db", "t-2/da-7-bti-Data.db",
-		"t-2/snapshots/s/nb-1-big-Data.db", "t-2/.index/nb-1-big-Data.db"} {
+	for _, name := range []string{"t-1/nb-1-big-Data.db", "t-1/nb-1-big-Index.db", "u-2/da-7-bti-Data.db",
+		"u-2/snapshots/s/nb-1-big-Data.db", "u-2/.index/nb-1-big-Data.db"} {
 		files["data/shop/"+name] = &fstest.MapFile{Data: []byte(name)}
 		files["data/other/"+name] = &fstest.MapFile{Data: []byte("x")}
 	}
-	want := []int64{int64(len("t-1/nb-1-big-Data.db")), int64(len("t-2/da-7-bti-Data.db"))}
-	if got, err := SSTables(files, DefaultLayout(), "shop"); err != nil || !slices.Equal(got, want) {
+	want := map[string][]int64{"t": {int64(len("t-1/nb-1-big-Data.db"))}, "u": {int64(len("u-2/da-7-bti-Data.db"))}}
+	if got, err := SSTables(files, DefaultLayout(), "shop"); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("sizes %v, want %v, error %v", got, want, err)
 	}
 }

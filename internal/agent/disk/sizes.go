@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 )
 
-// SSTables are the sizes of the data files of a keyspace, without its snapshots and indexes.
-func SSTables(volume fs.FS, layout Layout, keyspace string) ([]int64, error) {
-	var out []int64
+// SSTables are the sizes of the data files of a keyspace by table, without snapshots and indexes.
+func SSTables(volume fs.FS, layout Layout, keyspace string) (map[string][]int64, error) {
+	out := map[string][]int64{}
 	for _, dir := range layout.Data {
 		names, err := fs.Glob(volume, path.Join(dir, keyspace, "*", "*-Data.db"))
 		if err != nil {
@@ -16,7 +17,8 @@ func SSTables(volume fs.FS, layout Layout, keyspace string) ([]int64, error) {
 		}
 		for _, name := range names {
 			if info, err := fs.Stat(volume, name); err == nil { // a compaction may have removed it
-				out = append(out, info.Size())
+				table, _, _ := strings.Cut(path.Base(path.Dir(name)), "-")
+				out[table] = append(out[table], info.Size())
 			}
 		}
 	}

@@ -297,7 +297,7 @@ func (f fakeDisk) Mark(names []string, cluster types.UID, name string, _ types.U
 
 func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe") }
 
-func (f fakeDisk) SSTables(string) ([]int64, error) { return nil, nil }
+func (f fakeDisk) SSTables(string) (map[string][]int64, error) { return nil, nil }
 
 func (f fakeDisk) Hints() (map[string]int, error) {
 	f.mu.Lock()

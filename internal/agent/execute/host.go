@@ -57,7 +57,7 @@ type Disk interface {
 	// WipeRows removes what an unfinished join has streamed.
 	WipeRows() error
 	// SSTables are the sizes of those of a keyspace.
-	SSTables(keyspace string) ([]int64, error)
+	SSTables(keyspace string) (map[string][]int64, error)
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the data volume has room for.

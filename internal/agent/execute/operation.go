@@ -20,6 +20,8 @@ const (
 	operationLimit = 60 * 24 * time.Hour
 	// sayEvery is how often the words about a job change: each change is a write of the status.
 	sayEvery = 3 * time.Second
+	// stopAgain is how often what is to end is told so: the next table may be in work by now.
+	stopAgain = time.Second
 )
 
 // job is an operation that runs beside the loop.
@@ -59,6 +61,34 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.Operati
 		}
 		a.mu.Unlock()
 		a.wake.Set()
+	})
+	if o.Withdraw != nil && o.Withdraw.Cancel {
+		a.cancelJob(ctx, o.ID)
+	}
+}
+
+// cancelJob has the operation of a job end: before its next keyspace, or earlier where Cassandra
+// ends what runs. The lock is held.
+func (a *Agent) cancelJob(ctx context.Context, id string) {
+	i := slices.IndexFunc(a.jobs, func(j *job) bool { return j.ID == id })
+	if i < 0 {
+		return
+	}
+	j := a.jobs[i]
+	j.Cancelled = true
+	a.host.Threads.Go(func() {
+		for ctx.Err() == nil {
+			a.mu.Lock()
+			m, ended := a.memory.Operation(id), j.Ended
+			a.mu.Unlock()
+			if ended || m == nil {
+				return
+			}
+			if err := operation.Stop(ctx, a.host.JVM, m.Type, m.Handle); err != nil {
+				a.host.Logf("stop operation %s (%s): %v", id, m.Type, err)
+			}
+			a.host.Threads.Wait(ctx, stopAgain, nil)
+		}
 	})
 }
 
@@ -130,7 +160,12 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 			}
 			return nodes
 		},
-		Room: func(keyspace string) ([]int64, int64, error) {
+		Cancelled: func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return j.Cancelled
+		},
+		Room: func(keyspace string) (map[string][]int64, int64, error) {
 			sizes, err := a.host.Disk.SSTables(keyspace)
 			if err != nil {
 				return nil, 0, err

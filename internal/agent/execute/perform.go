@@ -38,6 +38,8 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 	case node.ResumeOperation:
 		a.dropJob(action.Operation.ID)
 		a.startJob(ctx, f, action.Operation, &action.Handle)
+	case node.CancelOperation:
+		a.cancelJob(ctx, action.ID)
 	case node.FinishOperation:
 		a.dropJob(action.ID)
 	case node.InterruptOperation:
@@ -175,7 +177,7 @@ func (a *Agent) effectOf(f *node.Facts, action node.Action) effect {
 		return e.make(a, f, action)
 	}
 	switch action.(type) {
-	case node.RunOperation, node.ResumeOperation:
+	case node.RunOperation, node.ResumeOperation, node.CancelOperation:
 	default:
 		if !node.InJournal(action) {
 			panic("unknown action " + string(node.KindOf(action)))

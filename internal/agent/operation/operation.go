@@ -31,12 +31,20 @@ type JVM interface {
 	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
 	Flush(ctx context.Context, keyspace string, tables ...string) error
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
+	RebuildIndex(ctx context.Context, keyspace, table string, indexes []string) error
+	InvalidateCaches(ctx context.Context) error
 	StartRepair(ctx context.Context, keyspace string, options cassandra.RepairOptions) (command int, err error)
 	RepairStatus(ctx context.Context, command int) (cassandra.RepairStatus, error)
 	RunningRepairs(ctx context.Context, after int) ([]int, error)
-	UpgradeSSTables(ctx context.Context, jobs int, keyspace string) error
+	StopRepairs(ctx context.Context) error
+	UpgradeSSTables(ctx context.Context, jobs int, keyspace string, tables ...string) error
+	Compact(ctx context.Context, split bool, keyspace string, tables ...string) error
+	GarbageCollect(ctx context.Context, jobs int, keyspace string, tables ...string) error
+	Scrub(ctx context.Context, jobs int, keyspace string, tables ...string) error
+	Verify(ctx context.Context, keyspace string, tables ...string) error
 	Compacting(ctx context.Context, c cassandra.Compaction) (keyspaces []string, err error)
-	TakeSnapshot(ctx context.Context, tag, keyspace string) error
+	StopCompactions(ctx context.Context, keyspace string, kinds ...cassandra.Compaction) error
+	TakeSnapshot(ctx context.Context, tag string, ttl time.Duration, keyspace string, tables ...string) error
 	ClearSnapshot(ctx context.Context, tag, keyspace string) error
 }
 
@@ -47,8 +55,11 @@ type Host struct {
 	Ring func(ctx context.Context) (*facts.Ring, error)
 	// NodesAt are the nodes whose agents answer at an address now.
 	NodesAt func(ctx context.Context, address string) []string
-	// Room is how large the SSTables of a keyspace are, and what is free on their volume, in bytes.
-	Room func(keyspace string) (sizes []int64, free int64, err error)
+	// Room is how large the SSTables of a keyspace are by table, and what is free on their volume,
+	// in bytes.
+	Room func(keyspace string) (sizes map[string][]int64, free int64, err error)
+	// Cancelled says that the operation is to end, as soon as it can.
+	Cancelled func() bool
 	// Note keeps for the next agent what of the operation runs in the JVM.
 	Note func(operation.Handle) error
 	// Say tells how far the operation is: so many parts of all are done, and what it does now.
@@ -61,6 +72,9 @@ type Host struct {
 // came of it.
 var ErrCutOff = errors.New("cut off")
 
+// ErrCancelled means that an operation has ended since that was asked for.
+var ErrCancelled = errors.New("cancelled")
+
 // task is one operation under way.
 type task struct {
 	*Host
@@ -71,27 +85,49 @@ type task struct {
 	resumed bool
 }
 
-// table has what carries out each type, and says what was done.
-//
+// carrier carries a type of operation out.
+type carrier struct {
+	// run says what was done.
+	run func(context.Context, *task) (string, error)
+	// stop has what runs in the JVM by a handle end; nil where Cassandra does not end it.
+	stop func(context.Context, JVM, operation.Handle) error
+}
+
 //nolint:gochecknoglobals // a table
-var table = map[v1alpha1.OperationType]func(context.Context, *task) (string, error){
-	v1alpha1.OperationAlterSystemKeyspaces: alterSystemKeyspaces,
-	v1alpha1.OperationAlterKeyspaces:       alterKeyspaces,
-	v1alpha1.OperationAssassinate:          assassinate,
-	v1alpha1.OperationCleanup:              cleanup,
-	v1alpha1.OperationDecommission:         decommission,
-	v1alpha1.OperationFlush:                flush,
-	v1alpha1.OperationRebuild:              rebuild,
-	v1alpha1.OperationRepair:               repair,
-	v1alpha1.OperationSnapshot:             snapshot,
-	v1alpha1.OperationUpgradeSSTables:      upgradeSSTables,
+var table = map[v1alpha1.OperationType]carrier{
+	v1alpha1.OperationAlterSystemKeyspaces: {alterSystemKeyspaces, nil},
+	v1alpha1.OperationAlterKeyspaces:       {alterKeyspaces, nil},
+	v1alpha1.OperationAssassinate:          {assassinate, nil},
+	v1alpha1.OperationCleanup:              {cleanup.run, cleanup.stop},
+	v1alpha1.OperationDecommission:         {decommission, nil},
+	v1alpha1.OperationFlush:                {flush, nil},
+	v1alpha1.OperationRebuild:              {rebuild, nil},
+	v1alpha1.OperationRepair:               {repair, stopRepair},
+	v1alpha1.OperationSnapshot:             {snapshot, nil},
+	v1alpha1.OperationClearSnapshot:        {clearSnapshot, nil},
+	v1alpha1.OperationUpgradeSSTables:      {upgradeSSTables.run, upgradeSSTables.stop},
+	v1alpha1.OperationCompact:              {compact.run, compact.stop},
+	v1alpha1.OperationGarbageCollect:       {garbageCollect.run, garbageCollect.stop},
+	v1alpha1.OperationScrub:                {scrub.run, scrub.stop},
+	v1alpha1.OperationVerify:               {verify.run, verify.stop},
+	v1alpha1.OperationInvalidateCaches:     {invalidateCaches, nil},
+	v1alpha1.OperationRebuildIndex:         {rebuildIndex, nil},
+}
+
+// Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,
+// and two tables, nothing may run: call it until the operation has ended.
+func Stop(ctx context.Context, jvm JVM, t v1alpha1.OperationType, h operation.Handle) error {
+	if stop := table[t].stop; stop != nil {
+		return stop(ctx, jvm, h)
+	}
+	return nil
 }
 
 // Run carries an operation out and says what was done: from the beginning, or from what continues
 // in the JVM by the handle of an earlier Run. The error is ErrCutOff where the JVM went silent
 // meanwhile.
 func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operation.Handle) (string, error) {
-	run, known := table[o.Type]
+	carrier, known := table[o.Type]
 	if !known {
 		return "", fmt.Errorf("operation %s is not known", o.Type)
 	}
@@ -102,7 +138,10 @@ func Run(ctx context.Context, h *Host, o *v1alpha1.OperationIntent, from *operat
 	if from != nil {
 		t.handle, t.resumed = *from, true
 	}
-	message, err := run(ctx, t)
+	message, err := carrier.run(ctx, t)
+	if err != nil && h.Cancelled() && !errors.Is(err, ErrCancelled) {
+		err = fmt.Errorf("%w: %w", ErrCancelled, err)
+	}
 	if errors.Is(err, jolokia.ErrUnreachable) {
 		err = fmt.Errorf("%w: %w", ErrCutOff, err)
 	}
@@ -139,7 +178,11 @@ func (t *task) eachKeyspace(ctx context.Context, verb string, do func(name strin
 			return "", err
 		}
 		t.Say(i, len(names), fmt.Sprintf("keyspace %s, %d of %d", name, i+1, len(names)))
-		if err := do(name); err != nil {
+		err := ErrCancelled
+		if t.resumed || !t.Cancelled() {
+			err = do(name)
+		}
+		if err != nil {
 			if i > 0 {
 				return "", fmt.Errorf("keyspace %s: %w (%s before: %s)", name, err, verb, strings.Join(names[:i], ", "))
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/facts"
@@ -34,6 +36,7 @@ type fake struct {
 	// are what runs, look by look.
 	noted      []operation.Handle
 	from       *operation.Handle
+	cancelled  bool
 	repairs    [][]int
 	compacting [][]string
 }
@@ -55,7 +58,10 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 		JVM:     f,
 		Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 		NodesAt: func(context.Context, string) []string { return f.there },
-		Room:    func(string) ([]int64, int64, error) { return []int64{5 << 20, 1 << 20, 4 << 20}, f.free, nil },
+		Room: func(string) (map[string][]int64, int64, error) {
+			return map[string][]int64{"carts": {5 << 20, 1 << 20}, "users": {4 << 20}}, f.free, nil
+		},
+		Cancelled: func() bool { return f.cancelled },
 		Note: func(h operation.Handle) error {
 			f.noted = append(f.noted, h)
 			return f.fails["note"]
@@ -103,15 +109,47 @@ func (f *fake) Cleanup(_ context.Context, jobs int, keyspace string, _ ...string
 	return f.call("cleanup %s by %d", keyspace, jobs)
 }
 
-func (f *fake) UpgradeSSTables(_ context.Context, jobs int, keyspace string) error {
+func (f *fake) UpgradeSSTables(_ context.Context, jobs int, keyspace string, _ ...string) error {
 	return f.call("upgrade %s by %d", keyspace, jobs)
 }
+
+func (f *fake) Compact(_ context.Context, split bool, keyspace string, tables ...string) error {
+	return f.call("compact %s %v split %v", keyspace, tables, split)
+}
+
+func (f *fake) GarbageCollect(_ context.Context, jobs int, keyspace string, _ ...string) error {
+	return f.call("collect %s by %d", keyspace, jobs)
+}
+
+func (f *fake) Scrub(_ context.Context, jobs int, keyspace string, _ ...string) error {
+	return f.call("scrub %s by %d", keyspace, jobs)
+}
+
+func (f *fake) Verify(_ context.Context, keyspace string, _ ...string) error {
+	return f.call("verify %s", keyspace)
+}
+
+func (f *fake) InvalidateCaches(context.Context) error { return f.call("invalidate") }
+
+func (f *fake) RebuildIndex(_ context.Context, keyspace, table string, indexes []string) error {
+	return f.call("index %s.%s %v", keyspace, table, indexes)
+}
+
+func (f *fake) StopCompactions(_ context.Context, keyspace string, kinds ...cassandra.Compaction) error {
+	return f.call("stop %v on %s", kinds, keyspace)
+}
+
+func (f *fake) StopRepairs(context.Context) error { return f.call("stop repairs") }
 
 func (f *fake) Flush(_ context.Context, keyspace string, _ ...string) error {
 	return f.call("flush %s", keyspace)
 }
 
-func (f *fake) TakeSnapshot(_ context.Context, tag, keyspace string) error {
+func (f *fake) TakeSnapshot(_ context.Context, tag string, ttl time.Duration, keyspace string,
+	tables ...string) error {
+	if ttl > 0 || len(tables) > 0 {
+		return f.call("snapshot %s of %s %v for %s", tag, keyspace, tables, ttl)
+	}
 	return f.call("snapshot %s of %s", tag, keyspace)
 }
 
@@ -231,7 +269,7 @@ func TestOperations(t *testing.T) {
 		"cleanup by one, on a small disk": {v1alpha1.OperationCleanup, arguments{Jobs: 1, Keyspaces: shop.Keyspaces},
 			func(f *fake) { f.free = 5 << 20 }, "cleanup shop by 1", "cleaned up shop", false},
 		"cleanup without room": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, func(f *fake) { f.free-- }, "",
-			"keyspace accounts: it needs 9 MiB to rewrite its largest SSTables, and 8 MiB are free", true},
+			"keyspace accounts: it may write 9 MiB before it removes what it replaces, and 8 MiB are free", true},
 		"cleanup of nothing": {v1alpha1.OperationCleanup, arguments{}, func(f *fake) { f.ring.Keyspaces = nil }, "",
 			"there is no keyspace to do it for", false},
 		"cleanup beside a strange one": {v1alpha1.OperationCleanup, arguments{},
@@ -249,7 +287,47 @@ func TestOperations(t *testing.T) {
 			"upgrade accounts by 2; upgrade shop by 2; upgrade system by 2; upgrade system_schema by 2",
 			"upgraded accounts, shop, system, system_schema", false},
 		"upgrade without room": {v1alpha1.OperationUpgradeSSTables, arguments{Jobs: 2}, func(f *fake) { f.free-- }, "",
-			"keyspace accounts: it needs 9 MiB", true},
+			"keyspace accounts: it may write 9 MiB", true},
+
+		"compact": {v1alpha1.OperationCompact, arguments{Split: true, Keyspaces: shop.Keyspaces},
+			func(f *fake) { f.free = 6 << 20 }, "compact shop [] split true", "compacted shop", false},
+		"compact without room": {v1alpha1.OperationCompact, arguments{}, func(f *fake) { f.free = 6<<20 - 1 }, "",
+			"it may write 6 MiB before it removes what it replaces, and 5 MiB are free", true},
+		"compact of a small table": {v1alpha1.OperationCompact,
+			arguments{Keyspaces: shop.Keyspaces, Tables: []string{"users"}}, func(f *fake) { f.free = 4 << 20 },
+			"compact shop [users] split false", "compacted shop", false},
+		"collect garbage": {v1alpha1.OperationGarbageCollect, arguments{Jobs: 2},
+			func(f *fake) { f.free = 6 << 20 }, "collect accounts by 2; collect shop by 2",
+			"collected the garbage of accounts, shop", false},
+		"collect garbage without room": {v1alpha1.OperationGarbageCollect, arguments{Jobs: 2},
+			func(f *fake) { f.free = 5 << 20 }, "", "it may write 6 MiB", true},
+		"scrub": {v1alpha1.OperationScrub, arguments{Jobs: 2, Keyspaces: []string{"system"}},
+			func(f *fake) { f.free = 10 << 20 }, "scrub system by 2", "scrubbed system", false},
+		"scrub without room for its snapshot": {v1alpha1.OperationScrub, arguments{Jobs: 2}, nil, "",
+			"it may write 10 MiB", true},
+		"verify on a full disk": {v1alpha1.OperationVerify, arguments{}, func(f *fake) { f.free = 0 },
+			"verify accounts; verify shop; verify system; verify system_schema",
+			"verified accounts, shop, system, system_schema", false},
+		"empty caches": {v1alpha1.OperationInvalidateCaches, arguments{}, nil, "invalidate", "emptied the caches", false},
+		"index": {v1alpha1.OperationRebuildIndex,
+			arguments{Keyspaces: shop.Keyspaces, Tables: []string{"users"}, Indexes: []string{"by_name"}}, nil,
+			"index shop.users [by_name]", "rebuilt indexes in shop", false},
+		"no snapshot": {v1alpha1.OperationClearSnapshot, arguments{Tag: "t", Keyspaces: []string{"shop", "system"}}, nil,
+			"clear t of shop; clear t of system", "cleared snapshot t of shop, system", false},
+		"snapshot of tables for a day": {v1alpha1.OperationSnapshot, arguments{Tag: "t", Keyspaces: shop.Keyspaces,
+			Tables: []string{"users"}, TTL: &metav1.Duration{Duration: 24 * time.Hour}}, nil,
+			"clear t of shop; snapshot t of shop [users] for 24h0m0s", "snapshot t of shop", false},
+		"cancelled before it begins": {v1alpha1.OperationFlush, arguments{}, func(f *fake) { f.cancelled = true }, "",
+			"keyspace accounts: cancelled", true},
+		"cancelled between keyspaces": {v1alpha1.OperationFlush, arguments{},
+			func(f *fake) { f.before = func(string) { f.cancelled = true } }, "flush accounts",
+			"keyspace shop: cancelled (flushed before: accounts)", true},
+		"cancelled when all is done": {v1alpha1.OperationFlush, shop,
+			func(f *fake) { f.before = func(string) { f.cancelled = true } }, "flush shop", "flushed shop", false},
+		"stopped by Cassandra": {v1alpha1.OperationCompact, shop, func(f *fake) {
+			f.fails["compact shop [] split false"] = errors.New("Compaction interrupted")
+			f.before = func(string) { f.cancelled = true }
+		}, "compact shop [] split false", "cancelled: keyspace shop: Compaction interrupted", true},
 
 		"flush": {v1alpha1.OperationFlush, arguments{}, nil, "flush accounts; flush shop", "flushed accounts, shop",
 			false},
@@ -329,6 +407,30 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// Each type whose work Cassandra can end is told so, on the keyspace in work.
+func TestStop(t *testing.T) {
+	for o, want := range map[v1alpha1.OperationType]string{
+		v1alpha1.OperationCleanup:         "stop [Cleanup] on shop",
+		v1alpha1.OperationUpgradeSSTables: "stop [Upgrade sstables] on shop",
+		v1alpha1.OperationCompact:         "stop [Major compaction Compaction] on shop",
+		v1alpha1.OperationGarbageCollect:  "stop [Remove deleted data] on shop",
+		v1alpha1.OperationScrub:           "stop [Scrub] on shop",
+		v1alpha1.OperationVerify:          "stop [Verify] on shop",
+		v1alpha1.OperationRepair:          "stop repairs",
+		v1alpha1.OperationRebuild:         "", v1alpha1.OperationFlush: "", v1alpha1.OperationRebuildIndex: "",
+	} {
+		f := newFake()
+		for _, h := range []operation.Handle{{Keyspace: "shop", Command: 5}, {}, {Command: 4, Asked: true}} {
+			if err := Stop(t.Context(), f, o, h); err != nil {
+				t.Error(err)
+			}
+		}
+		if calls := strings.Join(f.calls, "; "); calls != want {
+			t.Errorf("%s: calls %s, want %s", o, calls, want)
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	f := newFake()
 	if _, err := f.run(t, v1alpha1.OperationCleanup, nil); err != nil {
@@ -349,8 +451,9 @@ func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
 			JVM:     f,
 			Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 			NodesAt: func(context.Context, string) []string { return nil },
-			Note:    func(operation.Handle) error { return nil },
-			Say:     func(int, int, string) {},
+			Note:      func(operation.Handle) error { return nil },
+			Say:       func(int, int, string) {},
+			Cancelled: func() bool { return false },
 			Wait:    func(context.Context, time.Duration) error { return context.Canceled },
 		}
 		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 // repairPoll is how often a repair is asked for: Cassandra loses what it tells by itself.
@@ -15,7 +16,7 @@ const repairPoll = 2 * time.Second
 
 func repair(ctx context.Context, t *task) (string, error) {
 	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
-		PrimaryRangesOnly: t.arguments.PrimaryRange}
+		PrimaryRangesOnly: t.arguments.PrimaryRange, Tables: t.arguments.Tables}
 	return t.eachKeyspace(ctx, "repaired", func(name string) error {
 		if !t.resumed || t.handle.Asked {
 			if started, err := t.startRepair(ctx, name, options); err != nil || !started {
@@ -24,6 +25,15 @@ func repair(ctx context.Context, t *task) (string, error) {
 		}
 		return t.awaitRepair(ctx, t.handle.Command)
 	})
+}
+
+// stopRepair fails all repairs of the JVM: who cancels one has made sure that there is no other.
+// Before its number is known it may not have begun.
+func stopRepair(ctx context.Context, jvm JVM, h operation.Handle) error {
+	if h.Command == 0 || h.Asked {
+		return nil
+	}
+	return jvm.StopRepairs(ctx)
 }
 
 // startRepair starts one, which is noted as asked for, and notes its number. It says whether there
@@ -40,6 +50,9 @@ func (t *task) startRepair(ctx context.Context, keyspace string, options cassand
 		if err := t.Wait(ctx, repairPoll); err != nil {
 			return false, fmt.Errorf("await the end of the repair that runs: %w", err)
 		}
+	}
+	if t.Cancelled() {
+		return false, ErrCancelled
 	}
 	command, err := t.JVM.StartRepair(ctx, keyspace, options)
 	if err != nil || command == 0 {

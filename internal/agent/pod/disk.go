@@ -40,8 +40,8 @@ type Store interface {
 	// WipeRows removes the rows of all that the ring replicates, and the commit log, and leaves who
 	// the node is.
 	WipeRows() error
-	// SSTables are the sizes of those of a keyspace, in bytes.
-	SSTables(keyspace string) ([]int64, error)
+	// SSTables are the sizes of those of a keyspace by table, in bytes.
+	SSTables(keyspace string) (map[string][]int64, error)
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
@@ -88,7 +88,7 @@ func (v Volume) WipeRows() error {
 }
 
 // SSTables implements Store.
-func (v Volume) SSTables(keyspace string) ([]int64, error) {
+func (v Volume) SSTables(keyspace string) (map[string][]int64, error) {
 	return disk.SSTables(os.DirFS(v.Directory), disk.DefaultLayout(), keyspace)
 }
 
@@ -166,7 +166,7 @@ func (d *Disk) WipeRows() error {
 }
 
 // SSTables are those of the data volume.
-func (d *Disk) SSTables(keyspace string) ([]int64, error) { return d.volumes[0].SSTables(keyspace) }
+func (d *Disk) SSTables(keyspace string) (map[string][]int64, error) { return d.volumes[0].SSTables(keyspace) }
 
 // Hints are those on the data volume.
 func (d *Disk) Hints() (map[string]int, error) { return d.volumes[0].Hints() }

@@ -57,7 +57,25 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 		v.Wanted[i].Pod.ImageDigest = digest
 	}
 	v.addLeaving()
+	for _, t := range s.Tasks {
+		v.wantRestarts(t)
+	}
 	return v
+}
+
+// wantRestarts: a task that restarts nodes asks for that as the spec does, from when it is its turn
+// until it has finished or is deleted.
+func (v *View) wantRestarts(t *v1alpha1.CassandraTask) {
+	if t.Spec.Type != v1alpha1.TaskRestart || t.DeletionTimestamp != nil || t.Status.Finished() {
+		return
+	}
+	for _, n := range t.Status.Nodes {
+		for i := range v.Wanted {
+			if w := &v.Wanted[i]; w.Name == n.Node && !n.Phase.Final() {
+				w.Configuration.RestartedAt = render.Latest(w.Configuration.RestartedAt, t.Status.StartedAt)
+			}
+		}
+	}
 }
 
 // WithLedger is the view with another ledger: the one that the pass writes.

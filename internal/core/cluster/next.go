@@ -53,7 +53,7 @@ var entries = []entry{
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
 	{name: "Leave", when: ringCanChange, run: propose(ledger.LeaveNode)},
-	{name: "RollOut", when: ringCanChange, run: propose(ledger.RollOut), gate: true},
+	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
 	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
@@ -111,8 +111,8 @@ func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected
 
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 
-// tasks is the entry by which tasks begin.
-const tasks = "Tasks"
+// tasks and rollOut are the entries by which tasks begin.
+const tasks, rollOut = "Tasks", "RollOut"
 
 func reportTasks(p *pass) plan.Result { return task.Report(p.engine.View(), p.draft) }
 
@@ -183,7 +183,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 	}
 	stop.NameHolder(p.engine.View(), draft)
 	if len(snapshot.Tasks) > 0 {
-		task.Explain(p.engine.View(), draft, tasks)
+		task.Explain(p.engine.View(), draft, tasks, rollOut)
 	}
 	return draft.Plan
 }

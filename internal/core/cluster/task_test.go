@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -59,8 +60,14 @@ func (w *world) work(phase func(node string) v1alpha1.OperationPhase) *[]string 
 			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at})
 		}
 		is := phase(n.Name)
+		if i >= 0 && is == v1alpha1.OperationCancelled && (o.Withdraw == nil || !o.Withdraw.Cancel) {
+			is = v1alpha1.OperationRunning
+		}
 		if is == "" || i >= 0 && all[i].Phase.Final() {
 			return all
+		}
+		if i < 0 && is == v1alpha1.OperationCancelled {
+			is = v1alpha1.OperationRunning
 		}
 		if i < 0 {
 			*begun = append(*begun, o.ID)
@@ -220,6 +227,148 @@ func TestATaskIsDeletedWhileItRuns(t *testing.T) {
 	w.wantTask(next, "Succeeded 1/1 [r2-0=Succeeded/1]")
 	if len(*begun) != 1 || len(w.snapshot.Ledger.Maintenance) != 0 {
 		t.Errorf("begun %v of %s", *begun, ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
+// What runs of a task that is deleted, or whose deadline is over, is cancelled: then nothing is
+// waited for that can be ended.
+func TestWhatRunsOfATaskIsCancelled(t *testing.T) {
+	for _, kind := range []v1alpha1.TaskType{v1alpha1.TaskCompact, v1alpha1.TaskRepair} {
+		w := formed(t)
+		w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+		w.work(constantly(v1alpha1.OperationCancelled))
+		first := w.give("first", v1alpha1.CassandraTaskSpec{Type: kind, Deadline: &metav1.Duration{Duration: time.Hour}})
+		next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+		w.settle()
+		w.wantTask(first, "Running 0/3 [r1-0=Running/1 r2-0=Pending/0 r3-0=Pending/0]")
+		w.now = w.now.Add(time.Hour)
+		w.settle()
+		w.wantTask(first, "Failed 3/3 [r1-0=Failed/1 r2-0=Failed/0 r3-0=Failed/0]", "it is Cancelled")
+		w.work(constantly(v1alpha1.OperationSucceeded))
+		w.agents()
+		w.settle()
+		w.wantTask(next, "Succeeded 3/3")
+		begun := w.work(constantly(v1alpha1.OperationCancelled))
+		first = w.give("again", v1alpha1.CassandraTaskSpec{Type: kind})
+		w.settle()
+		w.snapshot.Tasks = slices.DeleteFunc(slices.Clone(w.snapshot.Tasks),
+			func(t *v1alpha1.CassandraTask) bool { return t.UID == first })
+		w.settle()
+		if l := w.snapshot.Ledger; len(*begun) != 1 || len(l.Maintenance) != 0 {
+			t.Errorf("%s: begun %v of %s", kind, *begun, ledgerInWords(l))
+		}
+	}
+}
+
+// Cassandra ends all repairs of a node, or none.
+func TestARepairIsNotCancelledBesideAnother(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.work(constantly(v1alpha1.OperationCancelled))
+	repair := w.give("repair", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	w.settle()
+	other := w.snapshot.Nodes[three[2]].Record
+	other.Spec.Operations = append(other.Spec.Operations, v1alpha1.OperationIntent{
+		Intent: v1alpha1.Intent{ID: "of-another/repair"}, Type: v1alpha1.OperationRepair})
+	other.Status.Operations = append(other.Status.Operations, v1alpha1.OperationStatus{ID: "of-another/repair",
+		Phase: v1alpha1.OperationRunning})
+	w.snapshot.Tasks = nil
+	w.settle()
+	cancelled := func() bool {
+		o := w.snapshot.Nodes[three[0]].Record.Spec.Operations
+		return len(o) == 0 || o[0].Withdraw != nil && o[0].Withdraw.Cancel
+	}
+	if cancelled() || len(w.snapshot.Ledger.Maintenance) != 1 {
+		t.Fatalf("task %s: %+v", repair, w.snapshot.Nodes[three[0]].Record.Spec.Operations)
+	}
+	other = w.snapshot.Nodes[three[2]].Record
+	other.Status.Operations[0].Phase = v1alpha1.OperationSucceeded
+	w.settle()
+	if !cancelled() || len(w.snapshot.Ledger.Maintenance) != 0 {
+		t.Errorf("task %s: %+v", repair, w.snapshot.Nodes[three[0]].Record.Spec.Operations)
+	}
+}
+
+// Each type asks the nodes for the operation of its name.
+func TestWhatEachTypeOfTaskAsksFor(t *testing.T) {
+	yes, day := true, &metav1.Duration{Duration: 24 * time.Hour}
+	shop, users := []string{"shop"}, []string{"users"}
+	for _, c := range []struct {
+		spec v1alpha1.CassandraTaskSpec
+		want v1alpha1.OperationArguments
+	}{
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Keyspaces: shop, Tables: users},
+			v1alpha1.OperationArguments{Keyspaces: shop, Tables: users}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskUpgradeSSTables}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair, PrimaryRange: &yes},
+			v1alpha1.OperationArguments{Full: true, PrimaryRange: true}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskSnapshot, SnapshotTTL: day},
+			v1alpha1.OperationArguments{Tag: "task-helenus-backup-TAG", TTL: day}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskClearSnapshot, Tag: "x"}, v1alpha1.OperationArguments{Tag: "x"}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCompact, Split: &yes}, v1alpha1.OperationArguments{Split: true}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskGarbageCollect}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskScrub}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskVerify}, v1alpha1.OperationArguments{}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskInvalidateCaches}, v1alpha1.OperationArguments{}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRebuildIndex, Keyspaces: shop, Tables: users,
+			Indexes: []string{"by_name"}},
+			v1alpha1.OperationArguments{Keyspaces: shop, Tables: users, Indexes: []string{"by_name"}}},
+		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRebuild, SourceDatacenter: "dc1"},
+			v1alpha1.OperationArguments{SourceDatacenter: "first"}},
+	} {
+		w := newWorld(t, datacenter("dc1", 1, 1, 1))
+		w.snapshot.Cluster.Spec.Datacenters[0].DatacenterName = "first"
+		w.settle()
+		w.work(constantly(v1alpha1.OperationRunning))
+		uid := w.give("helenus-backup-", c.spec)
+		w.settle()
+		asked := w.snapshot.Nodes[three[0]].Record.Spec.Operations
+		if c.want.Tag == "task-helenus-backup-TAG" {
+			c.want.Tag = "task-helenus-backup--" + string(uid)[:min(len(uid), 8)]
+		}
+		if len(asked) != 1 || string(asked[0].Type) != string(c.spec.Type) ||
+			!reflect.DeepEqual(asked[0].Arguments, &c.want) {
+			t.Errorf("%s: asked for %+v, want %+v", c.spec.Type, asked, c.want)
+		}
+	}
+}
+
+// A task restarts the nodes that it selects, by the waves of a roll-out, and no others. What was
+// restarted stays so, and one that is deleted restarts no more.
+func TestATaskRestartsNodes(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	restarted := func() (out []string) {
+		for _, name := range three {
+			if at := w.snapshot.Nodes[name].Record.Spec.Configuration.RestartedAt; at != nil {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	restart := w.give("restart", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRestart, Racks: []string{"r1", "r3"}})
+	next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+	w.wantTask(next, "waits until task restart has finished")
+	for range 10 {
+		w.now = w.now.Add(time.Minute)
+		w.settle()
+	}
+	w.wantTask(restart, "Succeeded 2/2 [r1-0=Succeeded/1 r3-0=Succeeded/1]")
+	w.wantTask(next, "Succeeded 3/3")
+	if got := restarted(); !slices.Equal(got, []string{three[0], three[2]}) {
+		t.Errorf("restarted %v", got)
+	}
+	w.snapshot.Cluster.Spec.Paused = true
+	restart = w.give("again", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRestart})
+	w.settle()
+	w.wantTask(restart, "Pending 0/3", "spec.paused is true")
+	w.snapshot.Tasks = nil
+	w.snapshot.Cluster.Spec.Paused = false
+	w.settle()
+	if got := restarted(); len(got) != 2 || w.snapshot.Ledger.Step != nil {
+		t.Errorf("restarted %v, %s", got, ledgerInWords(w.snapshot.Ledger))
 	}
 }
 

@@ -269,12 +269,17 @@ type (
 		Operation *v1alpha1.OperationIntent
 		Handle    operation.Handle
 	}
-	// FinishOperation writes down that an operation has ended.
+	// CancelOperation has an operation end that has begun.
+	CancelOperation struct {
+		Why
+		ID string
+	}
+	// FinishOperation writes down that an operation has ended: it has failed, and was cancelled.
 	FinishOperation struct {
 		Why
 		inJournal
-		ID     string
-		Failed bool
+		ID                string
+		Failed, Cancelled bool
 	}
 	// InterruptOperation writes down that an operation was cut off.
 	InterruptOperation struct {

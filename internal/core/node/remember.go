@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/node/operation"
 )
 
 // Before is the memory as it must be durable before an action has its effect.
@@ -157,11 +158,17 @@ func (a RunOperation) before(m *Memory, f *Facts, at time.Time) {
 		Incarnation: f.Init.Incarnation, StartID: f.Init.Process.StartID,
 		Phase: v1alpha1.OperationRunning, BegunAt: &at,
 	})
+	if kind, _ := operation.Of(a.Operation.Type); kind.RepairDue != "" {
+		m.repairDue(kind.RepairDue, at)
+	}
 }
 
 func (a FinishOperation) before(m *Memory, f *Facts, at time.Time) {
 	phase := v1alpha1.OperationSucceeded
-	if a.Failed {
+	switch {
+	case a.Cancelled:
+		phase = v1alpha1.OperationCancelled
+	case a.Failed:
 		phase = v1alpha1.OperationFailed
 	}
 	m.endOperation(f, a.ID, phase, a.Because(), at)
@@ -290,7 +297,7 @@ func repairsNode(record *v1alpha1.CassandraNode, id string) bool {
 	}
 	o := record.Spec.Operation(id)
 	return o != nil && o.Type == v1alpha1.OperationRepair && o.Arguments != nil && o.Arguments.Full &&
-		len(o.Arguments.Keyspaces) == 0 && len(o.Arguments.Datacenters) == 0
+		len(o.Arguments.Keyspaces) == 0 && len(o.Arguments.Datacenters) == 0 && !o.Arguments.PrimaryRange
 }
 
 // normalWith remembers the release with which the node is NORMAL, if it is: one that is stopped as

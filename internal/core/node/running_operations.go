@@ -22,6 +22,8 @@ type Operation struct {
 	Ended   bool
 	Failure string
 	CutOff  bool
+	// Cancelled says that it is to end, or did before it was done.
+	Cancelled bool
 }
 
 // noteOperation takes in how operations ended. One that continues in the JVM, and that this agent
@@ -42,6 +44,8 @@ func noteOperation(p *pass) outcome {
 func (p *pass) noteEnd(m *OperationMemory) outcome {
 	o := p.operation(m.ID)
 	switch lives := p.running() && p.Init.Incarnation == m.Incarnation && p.Init.Process.StartID == m.StartID; {
+	case o != nil && !o.Ended && lives && !o.Cancelled && p.cancels(m.ID) != "":
+		return act(CancelOperation{ID: m.ID, Why: Why(p.cancels(m.ID))})
 	case o != nil && !o.Ended:
 		return done
 	case o != nil && o.Failure == "":
@@ -53,14 +57,28 @@ func (p *pass) noteEnd(m *OperationMemory) outcome {
 	case !lives:
 		return act(InterruptOperation{ID: m.ID, Why: "the JVM ended while the operation ran"})
 	case o != nil && !o.CutOff:
-		return act(FinishOperation{ID: m.ID, Failed: true, Why: Why(o.Failure)})
+		return act(FinishOperation{ID: m.ID, Failed: true, Cancelled: o.Cancelled, Why: Why(o.Failure)})
 	case p.jvmPhase() == phaseStopping, !p.answers(), p.JVM.Problem != "":
 		return done
 	default:
 		intent := &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: m.ID}, Type: m.Type, Arguments: m.Arguments}
+		if why := p.cancels(m.ID); why != "" {
+			intent.Withdraw = &v1alpha1.Withdrawal{Reason: why, Cancel: true}
+		}
 		return act(ResumeOperation{Handle: m.Handle, Operation: intent,
 			Why: "no agent follows the operation, which continues in the JVM"})
 	}
+}
+
+// cancels is why the record has an operation end that has begun; empty if it has not.
+func (p *pass) cancels(id string) string {
+	if p.Record == nil {
+		return ""
+	}
+	if o := p.Record.Spec.Operation(id); o != nil && o.Withdraw != nil && o.Withdraw.Cancel {
+		return o.Withdraw.Reason
+	}
+	return ""
 }
 
 // makeWay is the running operation that has to end before one of a type begins; nil if none has.

@@ -69,7 +69,7 @@ func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNo
 func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.CassandraNode) Wanted {
 	w.Configuration.Revision, w.Pod.Revision = record.Spec.Configuration.Revision, record.Spec.Pod.Revision
 	// A restart that was done is not done again, and one that is no longer asked for stays done.
-	w.Configuration.RestartedAt = latest(record.Spec.Configuration.RestartedAt, w.Configuration.RestartedAt)
+	w.Configuration.RestartedAt = Latest(record.Spec.Configuration.RestartedAt, w.Configuration.RestartedAt)
 	pod := record.Spec.Pod
 	if cluster.Spec.Image == "" && pod.ImageDefaulted && w.Configuration.Version == record.Spec.Configuration.Version {
 		w.Pod.Image = pod.Image

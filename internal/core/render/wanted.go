@@ -98,12 +98,12 @@ func configurationOf(cluster *v1alpha1.CassandraCluster, dc *v1alpha1.Datacenter
 		CassandraYaml:  withoutNulls(s.CassandraYaml),
 		JVM:            s.JVM,
 		Environment:    s.Environment,
-		RestartedAt:    latest(cluster.Spec.RestartedAt, dc.RestartedAt, rack.RestartedAt),
+		RestartedAt:    Latest(cluster.Spec.RestartedAt, dc.RestartedAt, rack.RestartedAt),
 	}
 }
 
-// latest of some times, of which any may be unset.
-func latest(times ...*metav1.Time) *metav1.Time {
+// Latest of some times, of which any may be unset.
+func Latest(times ...*metav1.Time) *metav1.Time {
 	var out *metav1.Time
 	for _, t := range times {
 		if t != nil && (out == nil || t.After(out.Time)) {

@@ -21,13 +21,16 @@ const (
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
 	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
+	beanCaches            = "org.apache.cassandra.db:type=Caches"
+	// beanTables begins the names of those of tables, and stands for all of them.
+	beanTables = "org.apache.cassandra.db:type=Tables"
 )
 
 // registered says whether a bean is there by now.
 func (p *Process) registered(bean string) bool {
 	switch bean {
 	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch,
-		beanCompactionManager, beanBatchlogManager, beanRepairService:
+		beanCompactionManager, beanBatchlogManager, beanRepairService, beanCaches, beanTables:
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy
@@ -135,6 +138,7 @@ func init() {
 	add(beanStorageProxy, "HintsInProgress", func(_ *Process, out []byte) []byte { return append(out, '0') })
 	add(beanStorageProxy, "SchemaVersionsWithPort", (*Process).appendSchemaVersions)
 	add(beanCompactionManager, "Compactions", (*Process).appendCompactions)
+	add(beanTables, "BuiltIndexes", func(_ *Process, out []byte) []byte { return append(out, "[]"...) })
 	attributes[attributeName{beanStreamManager, "CurrentStreams"}] = attribute{get: (*Process).appendStreams}
 }
 

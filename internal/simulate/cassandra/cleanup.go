@@ -17,14 +17,8 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	if failed != nil {
 		return nil, failed
 	}
-	tables, failed := argument[[]string](arguments, 2)
-	if failed != nil {
+	if failed := p.haveTables(name, arguments, 2); failed != nil {
 		return nil, failed
-	}
-	for _, table := range tables {
-		if _, found := k.tables[table]; !found && !slices.Contains(systemTables[name], table) {
-			return nil, exception(illegalArgument, "Unknown keyspace/cf pair (%s.%s)", name, table)
-		}
 	}
 	if slices.ContainsFunc(p.pending(k.replication),
 		func(r pendingRange) bool { return slices.Contains(r.to, p.address) }) {
@@ -34,45 +28,15 @@ func (p *Process) cleanup(arguments []json.RawMessage) (json.RawMessage, *javaEr
 	if !p.joined {
 		return json.RawMessage("1"), nil // aborted; the log says that a cleanup cannot run before the node has joined
 	}
-	p.rewrite("Cleanup", name)
+	if failed := p.rewrite("Cleanup", name); failed != nil {
+		return nil, failed
+	}
 	for _, key := range p.disk.keys(name) {
 		if !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
 			delete(p.disk.data[name], key)
 		}
 	}
 	return json.RawMessage("0"), nil
-}
-
-// rewriting is work on the SSTables of a keyspace.
-type rewriting struct{ task, keyspace string }
-
-// rewrite takes the time that it takes to read the SSTables of a keyspace and to write others.
-func (p *Process) rewrite(task, keyspace string) {
-	own := rewriting{task, keyspace}
-	if slices.Contains(p.rewriting, own) {
-		p.net.beside(p, task+" of keyspace "+keyspace)
-	}
-	p.rewriting = append(p.rewriting, own)
-	defer func() {
-		at := slices.Index(p.rewriting, own)
-		p.rewriting = slices.Delete(p.rewriting, at, at+1)
-	}()
-	p.sleep(p.net.prolonged + p.net.within(50*time.Millisecond,
-		300*time.Millisecond) + time.Duration(len(p.disk.data[keyspace]))*p.net.options.StreamPerKey)
-}
-
-// appendCompactions is Compactions: of what rewrites SSTables when it is asked to.
-func (p *Process) appendCompactions(out []byte) []byte {
-	out = append(out, '[')
-	for i, r := range p.rewriting {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendText(append(out, `{"taskType":`...), r.task)
-		out = appendText(append(out, `,"keyspace":`...), r.keyspace)
-		out = append(out, '}')
-	}
-	return append(out, ']')
 }
 
 // Prolong has cleanups and repairs of a keyspace take longer than usual.

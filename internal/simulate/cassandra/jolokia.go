@@ -140,6 +140,9 @@ func (n *Network) readBulk(body []byte) *bulk {
 }
 
 func (r *request) readNames() {
+	if strings.HasPrefix(r.MBean, beanTables) {
+		r.MBean = beanTables
+	}
 	if len(r.Attribute) == 0 {
 		return
 	}

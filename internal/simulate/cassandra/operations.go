@@ -46,6 +46,18 @@ func init() {
 			call: (*Process).clearSnapshot},
 		{name: "upgradeSSTables", signature: "(java.lang.String,boolean,long,int,[Ljava.lang.String;)", blocks: true,
 			call: (*Process).upgradeSSTables},
+		{name: "forceKeyspaceCompaction", signature: "(boolean,java.lang.String,[Ljava.lang.String;)", blocks: true,
+			call: rewrites("", 1, "null")},
+		{name: "garbageCollect", signature: "(java.lang.String,int,java.lang.String,[Ljava.lang.String;)", blocks: true,
+			call: rewrites("Remove deleted data", 2, "0")},
+		{name: "scrub", signature: "(boolean,boolean,boolean,boolean,int,java.lang.String,[Ljava.lang.String;)",
+			blocks: true, call: rewrites("Scrub", 5, "0")},
+		{name: "verify",
+			signature: "(boolean,boolean,boolean,boolean,boolean,boolean,java.lang.String,[Ljava.lang.String;)",
+			blocks:    true, call: rewrites("Verify", 6, "0")},
+		{name: "rebuildSecondaryIndex", signature: "(java.lang.String,java.lang.String,[Ljava.lang.String;)",
+			blocks: true, call: (*Process).rebuildIndex},
+		{name: "forceTerminateAllRepairSessions", signature: "()", call: plain((*Process).terminateRepairs)},
 		{name: "repairAsync", signature: "(java.lang.String,java.util.Map)", call: (*Process).repairAsync},
 		{name: "getParentRepairStatus", signature: "(int)", call: (*Process).repairStatus},
 		{name: "getKeyspaceReplicationInfo", signature: "(java.lang.String)", call: (*Process).replicationInfo},
@@ -63,6 +75,14 @@ func init() {
 			{name: "countAllBatches", signature: "()",
 				call: func(*Process, []json.RawMessage) (json.RawMessage, *javaError) { return formatInt(0), nil }},
 		},
+		beanCompactionManager: {
+			{name: "stopCompactionById", signature: "(java.lang.String)", call: (*Process).stopCompaction},
+		},
+		beanCaches: { // there are none here
+			{name: "invalidateKeyCache", signature: "()", call: plain(nothing)},
+			{name: "invalidateRowCache", signature: "()", call: plain(nothing)},
+			{name: "invalidateCounterCache", signature: "()", call: plain(nothing)},
+		},
 		beanRepairService: {
 			{name: "getSessions", signature: "(boolean,java.lang.String)", call: (*Process).repairSessions},
 		},
@@ -77,6 +97,8 @@ func init() {
 func plain(f func(p *Process) *javaError) func(*Process, []json.RawMessage) (json.RawMessage, *javaError) {
 	return func(p *Process, _ []json.RawMessage) (json.RawMessage, *javaError) { return jsonNull, f(p) }
 }
+
+func nothing(*Process) *javaError { return nil }
 
 // placed answers for the snitch.
 func placed(part func(dc, rack string) string) func(*Process, []json.RawMessage) (json.RawMessage, *javaError) {

@@ -88,7 +88,8 @@ type Process struct {
 	bootTokens []ring.Token
 	replaces   netip.Addr
 	repairs    []*repair
-	rewriting  []rewriting
+	rewriting  []*rewriting
+	rewritings int
 	streams    []*stream
 	removal    string
 

@@ -50,7 +50,11 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 	r := &repair{keyspace: name, state: repairRuns, messages: []string{"Starting repair command"}}
 	p.repairs = append(p.repairs, r)
 	p.spawn("repair", func() {
-		p.sleep(p.net.prolonged + p.net.options.StreamTime + p.net.within(0, time.Second))
+		p.sleepUnless(func() bool { return r.state != repairRuns },
+			p.net.prolonged+p.net.options.StreamTime+p.net.within(0, time.Second))
+		if r.state != repairRuns {
+			return
+		}
 		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters); err != "" {
 			r.state, r.messages = "FAILED", []string{err}
 			return
@@ -58,6 +62,27 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 		r.state, r.messages = "COMPLETED", []string{"Repair completed successfully"}
 	})
 	return formatInt(len(p.repairs)), nil
+}
+
+// terminateRepairs fails those that it has started, and those of others that it takes part in: here
+// all that run.
+func (p *Process) terminateRepairs() *javaError {
+	for _, other := range p.net.running {
+		for _, r := range other.repairs {
+			switch {
+			case r.state != repairRuns:
+				continue
+			case other == p:
+				r.state, r.messages = "FAILED", []string{"Terminate session is called"}
+			default:
+				r.state, r.messages = "FAILED", []string{"Parent repair session has failed."}
+				p.net.doubled = append(p.net.doubled, "the repair of "+other.address.String()+" is ended by "+
+					p.address.String())
+			}
+		}
+		other.notify()
+	}
+	return nil
 }
 
 // assertKeyspace is what an unknown keyspace comes to where Cassandra asserts that it is known:

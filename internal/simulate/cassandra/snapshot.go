@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,20 +19,31 @@ func (p *Process) stores(keyspace string) *javaError {
 	return nil
 }
 
-// storedIn are the keyspaces of an argument.
+// storedIn are the keyspaces of an argument, or those of its tables.
 func (p *Process) storedIn(arguments []json.RawMessage, i int) ([]string, *javaError) {
 	names, failed := argument[[]string](arguments, i)
-	for _, name := range names {
-		failed = cmp.Or(failed, p.stores(name))
+	for i, name := range names {
+		names[i], _, _ = strings.Cut(name, ".")
+		failed = cmp.Or(failed, p.stores(names[i]))
 	}
-	return names, failed
+	return slices.Compact(names), failed
 }
+
+// leastTTL is CassandraRelevantProperties#SNAPSHOT_MIN_ALLOWED_TTL_SECONDS, 4.1 and 5.0.
+const leastTTL = time.Minute
 
 // takeSnapshot does one keyspace after the other. It refuses one that has the tag.
 func (p *Process) takeSnapshot(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	tag, failed := argument[string](arguments, 0)
 	if failed != nil {
 		return nil, failed
+	}
+	options, failed := argument[map[string]string](arguments, 1)
+	if failed != nil {
+		return nil, failed
+	}
+	if ttl, err := time.ParseDuration(cmp.Or(options["ttl"], leastTTL.String())); err != nil || ttl < leastTTL {
+		return nil, exception(illegalArgument, "ttl for snapshot must be at least 60 seconds")
 	}
 	names, failed := p.storedIn(arguments, 2)
 	if failed != nil {

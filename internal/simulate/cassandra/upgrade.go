@@ -23,7 +23,9 @@ func (p *Process) upgradeSSTables(arguments []json.RawMessage) (json.RawMessage,
 		return nil, failed
 	}
 	if p.disk.sstables[name] != p.sstables() {
-		p.rewrite("Upgrade sstables", name)
+		if failed := p.rewrite("Upgrade sstables", name); failed != nil {
+			return nil, failed
+		}
 		p.disk.sstables[name] = p.sstables()
 	}
 	return json.RawMessage("0"), nil

@@ -61,9 +61,9 @@ func (v volume) WipeRows() error {
 	return nil
 }
 
-// SSTables implements agentpod.Store: four that are alike.
-func (v volume) SSTables(keyspace string) ([]int64, error) {
-	return slices.Repeat([]int64{v.s.content(v.name).Data.BytesOf(keyspace) / 4}, 4), nil
+// SSTables implements agentpod.Store: four that are alike, of one table.
+func (v volume) SSTables(keyspace string) (map[string][]int64, error) {
+	return map[string][]int64{"rows": slices.Repeat([]int64{v.s.content(v.name).Data.BytesOf(keyspace) / 4}, 4)}, nil
 }
 
 // Hints implements agentpod.Store.

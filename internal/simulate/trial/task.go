@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	coretask "helenus.io/helenus/internal/core/cluster/task"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/world"
@@ -30,10 +31,58 @@ func taskScenarios() []*Scenario {
 				return nil
 			}},
 			given(v1alpha1.TaskCleanup, 1, taskIs(v1alpha1.TaskRunning)),
-			Act{Name: "delete the task", Do: func(w *world.World) error {
-				return w.User().Delete(context.Background(), task("", 0))
-			}, Until: all(again, nothingAsked), Within: 30 * time.Minute}),
+			deleted(30*time.Minute)),
+		scenario("task-cancelled", "a compaction is ended by the deletion of its task", threeRacks,
+			Act{Name: "a compaction would take half a day", Do: func(w *world.World) error {
+				w.Network.Prolong(12 * time.Hour)
+				return nil
+			}},
+			given(v1alpha1.TaskCompact, 3, all(taskIs(v1alpha1.TaskRunning), nodesRewrite(1))),
+			deleted(30*time.Minute),
+			Act{Name: "nothing is compacted any more", Do: func(w *world.World) error {
+				w.Network.Prolong(0)
+				return nil
+			}, Until: all(again, nodesRewrite(0)), Within: time.Minute}),
+		scenario("task-snapshot", "a task takes a snapshot on every node", threeRacks,
+			given(v1alpha1.TaskSnapshot, 1, all(again, taskIs(v1alpha1.TaskSucceeded), everyNodeHasTheSnapshot))),
+		scenario("task-restart", "a task restarts every node by a roll-out", threeRacks,
+			given(v1alpha1.TaskRestart, 1, all(again, taskIs(v1alpha1.TaskSucceeded)))),
 	}
+}
+
+// deleted deletes the task, after which nothing of it is asked for.
+func deleted(within time.Duration) Act {
+	return Act{Name: "delete the task", Do: func(w *world.World) error {
+		return w.User().Delete(context.Background(), task("", 0))
+	}, Until: all(again, nothingAsked), Within: within}
+}
+
+// nodesRewrite says that so many JVMs rewrite SSTables at least; 0: that none does.
+func nodesRewrite(least int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		at := 0
+		for _, s := range w.Pods.Sandboxes() {
+			if p := s.JVM(); p != nil && p.Rewrites() {
+				at++
+			}
+		}
+		return at >= least && (least > 0 || at == 0)
+	}
+}
+
+// everyNodeHasTheSnapshot: of what is local to it, too.
+func everyNodeHasTheSnapshot(w *world.World) bool {
+	t, _ := w.Server.Object("CassandraTask", keyOf("task")).(*v1alpha1.CassandraTask)
+	for _, s := range w.Pods.Sandboxes() {
+		if s.JVM() == nil {
+			continue
+		}
+		tags := s.Content(v1alpha1.VolumeData).Data.Snapshots()
+		if !slices.Contains(tags[coretask.SnapshotTag(t)], "system_auth") {
+			return false
+		}
+	}
+	return true
 }
 
 func task(t v1alpha1.TaskType, concurrency int32) *v1alpha1.CassandraTask {

@@ -39,6 +39,19 @@ func (t *turn) describe(c *v1alpha1.CassandraCluster) {
 	}
 }
 
+// bySpec are the hashes of a record without the restart that a task has asked for.
+func (t *turn) bySpec(n *v1alpha1.CassandraNode) facts.Hashes {
+	for _, o := range t.w.Server.Objects("CassandraTask") {
+		task := o.(*v1alpha1.CassandraTask)
+		if at := n.Spec.Configuration.RestartedAt; task.Spec.Type == v1alpha1.TaskRestart && at != nil &&
+			at.Equal(task.Status.StartedAt) {
+			n = n.DeepCopy()
+			n.Spec.Configuration.RestartedAt = nil
+		}
+	}
+	return render.HashesOf(n).Hashes
+}
+
 // changed judges the record of a member.
 func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	c := get(t.w)
@@ -52,7 +65,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if c == nil || c.DeletionTimestamp != nil || n.Spec.Member == nil || old == nil || old.Spec.Member == nil {
 		return
 	}
-	if is := render.HashesOf(n).Hashes; !t.described[n.Name][is] && is != render.HashesOf(old).Hashes {
+	if is := t.bySpec(n); !t.described[n.Name][is] && is != t.bySpec(old) {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
 	if t.lastLedger.Stops() != "" {

@@ -22,6 +22,33 @@ func (r *Ring) Give(ctx context.Context, name string,
 	return t, nil
 }
 
+// Indexed is a table of the keyspace, and Index the index that it has.
+const (
+	Indexed = "indexed"
+	Index   = "by_name"
+)
+
+// MakeIndex makes them, where they are not there.
+func (r *Ring) MakeIndex(ctx context.Context) error {
+	return r.define(ctx, "CREATE TABLE IF NOT EXISTS "+Keyspace+"."+Indexed+" (id int PRIMARY KEY, name text)",
+		"CREATE INDEX IF NOT EXISTS "+Index+" ON "+Keyspace+"."+Indexed+" (name)")
+}
+
+// TaskRuns waits until a task is at work on a node, or was.
+func (r *Ring) TaskRuns(ctx context.Context, t *v1alpha1.CassandraTask) error {
+	return r.poll(ctx, 5*time.Minute, "task "+t.Name+" runs", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(t), t); err != nil {
+			return fmt.Errorf("get task %s: %w", t.Name, err)
+		}
+		for _, n := range t.Status.Nodes {
+			if n.Phase != v1alpha1.TaskPending {
+				return nil
+			}
+		}
+		return fmt.Errorf("task %s is %s: %s", t.Name, t.Status.Phase, t.Status.Message)
+	})
+}
+
 // Finished waits until a task has finished, and says an error if it has failed.
 func (r *Ring) Finished(ctx context.Context, t *v1alpha1.CassandraTask) error {
 	err := r.poll(ctx, 10*time.Minute, "task "+t.Name+" has finished", func(ctx context.Context) error {

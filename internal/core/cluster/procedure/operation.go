@@ -236,8 +236,9 @@ func (s *Step) WithdrawOperations(node, why string) {
 	}
 }
 
-// Cancel withdraws the operations of the step, and returns those that it still has to wait for:
-// operations that run, and those that may begin before their node has seen the withdrawal.
+// Cancel withdraws the operations of the step, has those that run end where Cassandra can, and
+// returns those that it still has to wait for: operations that run, and those that may begin before
+// their node has seen the withdrawal.
 func (s *Step) Cancel(why string) []string { return s.CancelOn(s.Nodes(), why) }
 
 // CancelOn is Cancel for operations on any nodes.
@@ -254,9 +255,34 @@ func (s *Step) CancelOn(nodes []string, why string) []string {
 			if ledger.OfIntent(o.ID) == s.ID() && (begun && !AgentGone(n) || !begun && n.CurrentAgent() != nil) {
 				out = append(out, fmt.Sprintf("%s on node %s", o.Type, name))
 			}
+			if ledger.OfIntent(o.ID) == s.ID() && begun {
+				s.engine.cancelBegun(n, &o, why)
+			}
 		}
 	}
 	return out
+}
+
+// cancelBegun asks the agent of a node to end an operation that runs. Cassandra ends no single
+// repair, but all that a node has to do with: one that runs beside others is left to its end.
+func (e *Engine) cancelBegun(n *facts.Node, o *v1alpha1.OperationIntent, why string) {
+	if o.Withdraw != nil && o.Withdraw.Cancel || o.Type == v1alpha1.OperationRepair && e.repairsBeside(o.ID) {
+		return
+	}
+	e.updateRecord(n.Name, false, why, func(spec *v1alpha1.CassandraNodeSpec) {
+		if intent := spec.Operation(o.ID); intent != nil {
+			intent.Withdraw = &v1alpha1.Withdrawal{Reason: why, Cancel: true}
+		}
+	})
+}
+
+// repairsBeside says that a node has another repair to do than that of an id.
+func (e *Engine) repairsBeside(id string) bool {
+	return slices.ContainsFunc(e.view.Records(), func(n *facts.Node) bool {
+		return slices.ContainsFunc(Unfinished(n), func(o v1alpha1.OperationIntent) bool {
+			return o.Type == v1alpha1.OperationRepair && o.ID != id
+		})
+	})
 }
 
 // RunInTurn has rows of nodes run an operation, one row after the other, and says whether all have.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -65,14 +66,17 @@ func put(d *plan.Draft, s *state) {
 }
 
 // Explain says of the task whose turn it is what keeps it from beginning, by what the pass has come
-// to.
-func Explain(v *assess.View, d *plan.Draft, entry string) {
+// to at the entry by which tasks begin, or roll-outs.
+func Explain(v *assess.View, d *plan.Draft, entry, rollOut string) {
 	if v.Ledger == nil || v.Cluster.DeletionTimestamp != nil {
 		return
 	}
 	s := atTurn(v)
-	if s == nil {
+	switch {
+	case s == nil, s.restarts() && slices.ContainsFunc(s.status.Nodes, atWork):
 		return
+	case s.restarts():
+		entry = rollOut
 	}
 	why := ""
 	for i, r := range d.Steps {
@@ -90,3 +94,5 @@ func Explain(v *assess.View, d *plan.Draft, entry string) {
 	s.wait("%s", words.Shorten(why, longestMessage))
 	put(d, s)
 }
+
+func atWork(n v1alpha1.TaskNode) bool { return n.Phase == v1alpha1.TaskRunning }

@@ -135,8 +135,12 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 		return
 	}
 	n := v.Live(out.Node)
-	if n == nil {
+	switch {
+	case n == nil:
 		s.pending(v, out, "its record is recreated", false)
+		return
+	case s.restarts():
+		s.readRestart(v, n, out)
 		return
 	}
 	id := s.step.AttemptID(purpose, out.Node)
@@ -216,6 +220,9 @@ func (s *state) count(v *assess.View) {
 		s.finish(v, v1alpha1.ReasonTaskDeadlineExceeded, "failed on "+words.List(failed, 3))
 	case out.Succeeded+out.Failed == out.Total:
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
+	case s.restarts() && len(running) > 0:
+		out.Phase = v1alpha1.TaskRunning
+		s.reconciling(v1alpha1.ReasonTaskRunning, words.List(running, 3))
 	case !s.open: // what it waits for is said by Explain
 	case s.suspended:
 		out.Phase = v1alpha1.TaskRunning

@@ -15,9 +15,6 @@ import (
 // purpose of the operations of a step.
 const purpose = "run"
 
-// jobs is how many SSTables a node rewrites at a time, as nodetool has it.
-const jobs = 2
-
 // Kind of the steps of tasks of a type, such as FlushTask. Each type has one, so that a task waits
 // for what its own operation conflicts with, and for nothing else.
 func Kind(t v1alpha1.TaskType) ledger.Kind { return ledger.Kind(t) + "Task" }
@@ -25,8 +22,8 @@ func Kind(t v1alpha1.TaskType) ledger.Kind { return ledger.Kind(t) + "Task" }
 // Kinds of all types.
 func Kinds() []ledger.Kind {
 	var out []ledger.Kind
-	for _, t := range v1alpha1.TaskTypes() {
-		out = append(out, Kind(t))
+	for _, t := range types {
+		out = append(out, Kind(t.of))
 	}
 	return out
 }
@@ -35,10 +32,10 @@ func Kinds() []ledger.Kind {
 // ledger was lost: what nodes were asked for is found again by it.
 func Procedures(rules guard.Rules) []procedure.Procedure {
 	var out []procedure.Procedure
-	for _, t := range v1alpha1.TaskTypes() {
+	for _, t := range types {
 		out = append(out, procedure.Procedure{
-			Kind: Kind(t), Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationType(t)},
-			Due:    func(v *assess.View) *procedure.Proposal { return due(v, t, rules) },
+			Kind: Kind(t.of), Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationType(t.of)},
+			Due:    func(v *assess.View) *procedure.Proposal { return due(v, &t, rules) },
 			Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: run}},
 		})
 	}
@@ -46,18 +43,14 @@ func Procedures(rules guard.Rules) []procedure.Procedure {
 }
 
 // due is the task whose turn it is, if it is of a type.
-func due(v *assess.View, kind v1alpha1.TaskType, rules guard.Rules) *procedure.Proposal {
+func due(v *assess.View, kind *taskType, rules guard.Rules) *procedure.Proposal {
 	t := atTurn(v)
-	if t == nil || t.task.Spec.Type != kind || t.expired(v) {
+	if t == nil || t.task.Spec.Type != kind.of || t.expired(v) {
 		return nil
 	}
 	p := &procedure.Proposal{What: "task " + t.task.Name}
-	switch kind {
-	case v1alpha1.TaskCleanup:
-		p.Refusals = guard.Check(procedure.TheseNodes(v, v.UpAmong(v.Members())...), rules.Cleanup...)
-	case v1alpha1.TaskRepair:
-		p.Refusals = guard.Check(procedure.MemberNodes(v), rules.Repair...)
-	case v1alpha1.TaskFlush, v1alpha1.TaskUpgradeSSTables:
+	if kind.refusals != nil {
+		p.Refusals = kind.refusals(v, rules)
 	}
 	p.Open = func() (*procedure.Opening, []guard.Refusal) {
 		return &procedure.Opening{ID: string(t.task.UID), Stage: ledger.StageOperations, Nodes: t.step.Nodes,
@@ -93,7 +86,7 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Waiting("task %s: its deadline is over; waiting for %s", t.task.Name, words.List(waiting, 3))
 	}
 	s.ClearOperations(over)
-	p := s.Run(t.operation(), choose(v, s, left, int(t.task.Spec.Concurrency)))
+	p := s.Run(t.operation(v), choose(v, s, left, int(t.task.Spec.Concurrency)))
 	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)
 	if len(p.Waiting) == 0 {
 		return plan.Waiting("task %s: %s", t.task.Name, t.status.Message)
@@ -144,16 +137,12 @@ func choose(v *assess.View, s *procedure.Step, left []string, most int) []string
 }
 
 // operation that each node is to run.
-func (t *state) operation() procedure.Operation {
+func (t *state) operation(v *assess.View) procedure.Operation {
 	spec, notAfter := t.task.Spec, t.deadline()
 	o := procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationType(spec.Type), NeverPostponed: true,
-		NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Keyspaces: spec.Keyspaces}}
-	switch spec.Type {
-	case v1alpha1.TaskCleanup, v1alpha1.TaskUpgradeSSTables:
-		o.Arguments.Jobs = jobs
-	case v1alpha1.TaskRepair:
-		o.Arguments.Full, o.Arguments.PrimaryRange = true, spec.PrimaryRange != nil && *spec.PrimaryRange
-	case v1alpha1.TaskFlush:
+		NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Keyspaces: spec.Keyspaces, Tables: spec.Tables}}
+	if kind := typeOf(spec.Type); kind != nil && kind.arguments != nil {
+		kind.arguments(v, t.task, o.Arguments)
 	}
 	return o
 }

@@ -29,6 +29,8 @@ type Kind struct {
 	AnyStrategy bool
 	// Local takes those that are local to the node, too.
 	Local bool
+	// RepairDue is why the node must be repaired when it has begun; empty if it need not.
+	RepairDue v1alpha1.RepairReason
 }
 
 // Request is an operation as a node is asked for it.
@@ -75,10 +77,9 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 }
 
 // Kinds are all operations.
-var Kinds = []Kind{
-	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, decommission, flush, rebuild, repair, snapshot,
-	upgradeSSTables,
-}
+var Kinds = append([]Kind{
+	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, decommission, rebuild, repair,
+}, plain...)
 
 // Of is what is known of a type; false if nothing is.
 func Of(t v1alpha1.OperationType) (Kind, bool) {

@@ -145,11 +145,13 @@ func TestGossipStateAt(t *testing.T) {
 func TestConflictsGoBothWays(t *testing.T) {
 	families := [][]v1alpha1.OperationType{
 		{v1alpha1.OperationRepair, v1alpha1.OperationRebuild, v1alpha1.OperationCleanup,
-			v1alpha1.OperationUpgradeSSTables},
+			v1alpha1.OperationUpgradeSSTables, v1alpha1.OperationCompact, v1alpha1.OperationGarbageCollect,
+			v1alpha1.OperationScrub, v1alpha1.OperationVerify},
 		{v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationAssassinate},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
-		{v1alpha1.OperationSnapshot},
+		{v1alpha1.OperationSnapshot, v1alpha1.OperationClearSnapshot},
+		{v1alpha1.OperationRebuildIndex, v1alpha1.OperationRebuild},
 		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterSystemKeyspaces},
 		{v1alpha1.OperationDecommission, v1alpha1.OperationCleanup},

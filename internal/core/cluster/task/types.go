@@ -1,0 +1,88 @@
+package task
+
+import (
+	"slices"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// taskType is a type of task that is an operation of the same name. What that conflicts with, what
+// room it needs on the disk, whether the node must be repaired after it and how it is cancelled is
+// the agent's to know.
+type taskType struct {
+	of v1alpha1.TaskType
+	// refusals are why it cannot begin; a nil one never refuses.
+	refusals func(*assess.View, guard.Rules) []guard.Refusal
+	// arguments besides keyspaces and tables.
+	arguments func(*assess.View, *v1alpha1.CassandraTask, *v1alpha1.OperationArguments)
+}
+
+var types = []taskType{
+	{of: v1alpha1.TaskFlush},
+	{of: v1alpha1.TaskCleanup, refusals: cleanupRefused, arguments: withJobs},
+	{of: v1alpha1.TaskUpgradeSSTables, arguments: withJobs},
+	{of: v1alpha1.TaskRepair, refusals: repairRefused, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.Full, a.PrimaryRange = true, t.Spec.PrimaryRange != nil && *t.Spec.PrimaryRange
+	}},
+	{of: v1alpha1.TaskSnapshot, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.Tag, a.TTL = SnapshotTag(t), t.Spec.SnapshotTTL
+	}},
+	{of: v1alpha1.TaskClearSnapshot, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.Tag = t.Spec.Tag
+	}},
+	{of: v1alpha1.TaskCompact, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.Split = t.Spec.Split != nil && *t.Spec.Split
+	}},
+	{of: v1alpha1.TaskGarbageCollect, arguments: withJobs},
+	{of: v1alpha1.TaskScrub, arguments: withJobs},
+	{of: v1alpha1.TaskVerify},
+	{of: v1alpha1.TaskInvalidateCaches},
+	{of: v1alpha1.TaskRebuildIndex, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.Indexes = t.Spec.Indexes
+	}},
+	// a rebuild streams from any of the members, and one that is down may be the only one
+	{of: v1alpha1.TaskRebuild, refusals: repairRefused, arguments: func(v *assess.View, t *v1alpha1.CassandraTask,
+		a *v1alpha1.OperationArguments) {
+		a.SourceDatacenter = t.Spec.SourceDatacenter
+		if dc := v.Datacenter(t.Spec.SourceDatacenter); dc != nil {
+			a.SourceDatacenter = render.DatacenterName(dc)
+		}
+	}},
+}
+
+// typeOf is the row of a type; nil for one that is no operation.
+func typeOf(t v1alpha1.TaskType) *taskType {
+	if i := slices.IndexFunc(types, func(row taskType) bool { return row.of == t }); i >= 0 {
+		return &types[i]
+	}
+	return nil
+}
+
+// withJobs has a node rewrite two SSTables at a time, as nodetool does.
+func withJobs(_ *assess.View, _ *v1alpha1.CassandraTask, a *v1alpha1.OperationArguments) { a.Jobs = 2 }
+
+func cleanupRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
+	return guard.Check(procedure.TheseNodes(v, v.UpAmong(v.Members())...), rules.Cleanup...)
+}
+
+func repairRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
+	return guard.Check(procedure.MemberNodes(v), rules.Repair...)
+}
+
+// longestName of a task that is part of a tag; the file system bounds what Cassandra makes of it.
+const longestName = 100
+
+// SnapshotTag is the tag of the snapshots of a task: that of no other, nor of a backup.
+func SnapshotTag(t *v1alpha1.CassandraTask) string {
+	name := t.Name[:min(len(t.Name), longestName)]
+	return "task-" + name + "-" + string(t.UID)[:min(len(t.UID), 8)]
+}
