@@ -48,11 +48,38 @@ type DisruptionPolicy struct {
 	Unprotected UnprotectedPolicy `json:"unprotected,omitempty"`
 }
 
+// ReplacementPolicy says how members are replaced whose disks or hosts are lost.
+type ReplacementPolicy struct {
+	// Mode: Automatic replaces a member that is lost; Recommend says so in status.recommended, and a
+	// person asks for it. Default: Automatic.
+	// +optional
+	// +kubebuilder:default=Automatic
+	Mode Automation `json:"mode,omitempty"`
+
+	// After is how long a member must have been lost, with no other member seeing it up: from 10m to
+	// 168h. Default: 15m.
+	// +optional
+	// +kubebuilder:default="15m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('10m') && duration(self) <= duration('168h')`,message=`replacement.after must be from 10m to 168h: for ten minutes a member that nobody hears may start again by itself`
+	After *metav1.Duration `json:"after,omitempty"`
+
+	// Repair: Before repairs the other replicas of what the member had before it is replaced: a
+	// replacement takes each range from one replica, and would miss a write that this one has
+	// missed. After replaces it at once and recommends its repair. While a further member is down it
+	// is always After. Default: Before.
+	// +optional
+	// +kubebuilder:default=Before
+	Repair ReplacementRepair `json:"repair,omitempty"`
+}
+
 // Exception is a person's word about one node, for a time.
 //
 // +kubebuilder:validation:XValidation:rule=`has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'AcceptLoss') == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss alone' : ' needs keyspace: the one of which writes may be lost')`
 type Exception struct {
 	// Name of the exception.
 	// +required
@@ -76,6 +103,13 @@ type Exception struct {
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID,omitempty"`
+
+	// Keyspace of which writes may be lost. For the type AcceptLoss alone.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=48
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspace string `json:"keyspace,omitempty"`
 
 	// Reason for people: it is shown wherever the exception has an effect.
 	// +optional

@@ -151,6 +151,11 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:default={}
 	Automation AutomationPolicy `json:"automation,omitzero"`
 
+	// Replacement says how members are replaced whose disks or hosts are lost.
+	// +optional
+	// +kubebuilder:default={}
+	Replacement ReplacementPolicy `json:"replacement,omitzero"`
+
 	// Volumes says what becomes of claims.
 	// +optional
 	// +kubebuilder:default={}

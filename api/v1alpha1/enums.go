@@ -44,7 +44,7 @@ const (
 
 // ExceptionType is what a person asks for.
 //
-// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair
+// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss
 type ExceptionType string
 
 const (
@@ -56,6 +56,11 @@ const (
 	ExceptionStartAnyway ExceptionType = "StartAnyway"
 	// ExceptionRepair – a repair that is due for the node is carried out.
 	ExceptionRepair ExceptionType = "Repair"
+	// ExceptionReplace – a replacement that is recommended for the node is carried out.
+	ExceptionReplace ExceptionType = "Replace"
+	// ExceptionAcceptLoss – the node is replaced although writes of the given keyspace may have been
+	// on its disk alone, or on that and on disks of nodes that are down.
+	ExceptionAcceptLoss ExceptionType = "AcceptLoss"
 )
 
 // ExceptionState is what became of an exception.
@@ -84,6 +89,19 @@ const (
 	AutomationAutomatic Automation = "Automatic"
 	// AutomationRecommend – it is shown in status.recommended and a person starts it.
 	AutomationRecommend Automation = "Recommend"
+)
+
+// ReplacementRepair says when the data that a lost node had is repaired.
+//
+// +kubebuilder:validation:Enum=Before;After
+type ReplacementRepair string
+
+const (
+	// ReplacementRepairBefore – the other replicas are repaired before the node is replaced, which
+	// takes each range from one of them.
+	ReplacementRepairBefore ReplacementRepair = "Before"
+	// ReplacementRepairAfter – the node is replaced at once, and its repair is due then.
+	ReplacementRepairAfter ReplacementRepair = "After"
 )
 
 // ClaimPolicy says what becomes of the persistent volume claims of nodes that are gone.
@@ -300,4 +318,7 @@ const (
 	RepairDownLongerThanGCGrace RepairReason = "DownLongerThanGCGrace"
 	// RepairScrubbed – a scrub has rewritten its SSTables, and left out what could not be read.
 	RepairScrubbed RepairReason = "Scrubbed"
+	// RepairReplaced – the node has replaced a lost member, and took each range from one replica that
+	// was not repaired before.
+	RepairReplaced RepairReason = "Replaced"
 )

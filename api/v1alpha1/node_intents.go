@@ -53,7 +53,7 @@ type Withdrawal struct {
 // +kubebuilder:validation:XValidation:rule=`(self.mode == 'Replace') == has(self.replace)`,message=`replace is required for mode Replace, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tokens) || size(self.tokens) == 0`,message=`tokens are not allowed for mode Replace: the node takes those of the dead member`
 // +kubebuilder:validation:XValidation:rule=`self.mode == 'New' || !has(self.systemAuthReplicationFactor)`,message=`systemAuthReplicationFactor is for mode New alone`
-// +kubebuilder:validation:XValidation:rule=`self.mode == 'Bootstrap' || !has(self.wipe)`,message=`wipe is for mode Bootstrap alone: only a join that streams is restarted on a wiped disk`
+// +kubebuilder:validation:XValidation:rule=`self.mode in ['Bootstrap', 'Replace'] || !has(self.wipe)`,message=`wipe is for the modes Bootstrap and Replace alone: only a join that streams is restarted on a wiped disk`
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || !has(oldSelf.wipe) || has(self.wipe)`,message=`wipe cannot be withdrawn: the agent may have begun`
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.mode == oldSelf.mode && has(self.tokens) == has(oldSelf.tokens) && (!has(self.tokens) || self.tokens == oldSelf.tokens) && has(self.replace) == has(oldSelf.replace) && (!has(self.replace) || self.replace == oldSelf.replace) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`a ticket cannot be changed under its id: an id means one thing`
 type JoinTicket struct {
@@ -87,7 +87,7 @@ type JoinTicket struct {
 
 	// Wipe is an id by which the agent may remove, once, what earlier attempts of this join have
 	// streamed: on a disk that says that the join is unfinished, and of which no other node sees
-	// the host id as that of a member. For the mode Bootstrap alone.
+	// the host id as that of a member. For the modes Bootstrap and Replace alone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=160

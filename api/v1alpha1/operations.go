@@ -94,7 +94,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.arguments) || !has(self.arguments.split)`,message=`arguments.split is for Compact alone`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters)`,message=`arguments.full, arguments.primaryRange and arguments.datacenters are for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters and arguments.without are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'AlterSystemKeyspaces' || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
@@ -114,6 +114,8 @@ type OperationIntent struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.primaryRange) || !self.primaryRange || !has(self.datacenters) || size(self.datacenters) == 0`,message=`primaryRange is not allowed with datacenters: the first replica of a range may be in another one`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.without) || has(self.full) && self.full && (!has(self.primaryRange) || !self.primaryRange)`,message=`without needs full, and is not allowed with primaryRange: the replicas that are left out may be the first of their ranges`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces.
@@ -216,6 +218,15 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	Datacenters []string `json:"datacenters,omitempty"`
+
+	// Without are the host ids of members that Repair leaves out, although they have replicas: they
+	// are lost. All others take part.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=36
+	// +kubebuilder:validation:items:MaxLength=36
+	Without []string `json:"without,omitempty"`
 
 	// Endpoint is the address that Assassinate is about.
 	// +optional

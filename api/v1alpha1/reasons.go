@@ -87,6 +87,14 @@ const (
 	BlockedCleanupDue Reason = "CleanupDue"
 	// BlockedRepairDue – the data of a node that stays must be repaired.
 	BlockedRepairDue Reason = "RepairDue"
+	// BlockedSecondRackDown – beside a lost member one of another rack is down, and the replicas that
+	// are left may lack writes.
+	BlockedSecondRackDown Reason = "SecondRackDown"
+	// BlockedLossNotAccepted – the replicas that are left without a lost member may lack writes, or
+	// there are none.
+	BlockedLossNotAccepted Reason = "LossNotAccepted"
+	// BlockedReplacedMemberSeenUp – a member sees a lost member up.
+	BlockedReplacedMemberSeenUp Reason = "ReplacedMemberSeenUp"
 )
 
 // What else the operator holds back. In status.blocked of a CassandraCluster.
@@ -235,6 +243,8 @@ const (
 	NoticeJoinFailed Reason = "JoinFailed"
 	// NoticeVolumeHostUnavailable – the only host that can use a volume is gone or unreachable.
 	NoticeVolumeHostUnavailable Reason = "VolumeHostUnavailable"
+	// NoticeMemberLost – the disk or the host of a member is lost, and it is replaced later.
+	NoticeMemberLost Reason = "MemberLost"
 	// NoticeSystemKeyspacesNotSet – altering the system keyspaces failed and is retried.
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.

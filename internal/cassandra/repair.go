@@ -17,6 +17,9 @@ type RepairOptions struct {
 	PrimaryRangesOnly bool
 	// Datacenters limits it to replicas there, which must include the node's own; empty: all.
 	Datacenters []string
+	// Hosts limits it to replicas at these addresses, the node's own among them; empty: all. Of each
+	// range that the node has it needs two.
+	Hosts []string
 	// Incremental compares only what no repair has seen before, and marks it as repaired. All
 	// replicas must be up.
 	Incremental bool
@@ -41,6 +44,9 @@ func (o RepairOptions) wire() map[string]string {
 	}
 	if len(o.Tables) > 0 {
 		options["columnFamilies"] = strings.Join(o.Tables, ",")
+	}
+	if len(o.Hosts) > 0 {
+		options["hosts"] = strings.Join(o.Hosts, ",")
 	}
 	return options
 }

@@ -133,7 +133,7 @@ var startAnyway = word{
 	short:   "Let a node start that was down for longer than deletions are kept",
 	long: `Lets a node start that is in phase DownTooLong. It was down for longer than the other
 nodes keep deletions: rows that were deleted meanwhile can come back, and be copied to
-all replicas. Replacing the node in place of that is not supported in this release.
+all replicas.
 
 It writes an exception for the node and its host id into the spec of the
 CassandraCluster, with your rights. The node must be repaired afterwards:
@@ -150,6 +150,26 @@ kubectl helenus repair NODE.`,
 		return nil
 	},
 	complete: func(e *v1alpha1.Exception, node *v1alpha1.CassandraNode) { e.HostID = node.Spec.Member.HostID },
+}
+
+var replace = word{
+	kind: v1alpha1.ExceptionReplace, use: "replace", said: "is replaced as soon as the ring allows it",
+	example: "its disk is gone",
+	short:   "Have a node replaced for which that is recommended",
+	long: `Has a node replaced whose disk or host is lost, where spec.replacement.mode is Recommend
+and status.recommended names it: another member takes its place, with the same name, rack
+and tokens. What the lost one had alone is lost, and it never starts again.
+
+It writes an exception into the spec of the CassandraCluster, with your rights.`,
+	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+		if !slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
+			return r.Operation == "Replace" && slices.Contains(r.Nodes, node.Name)
+		}) {
+			return fmt.Errorf("no replacement of node %s is recommended: status.recommended of CassandraCluster %s does "+
+				"not name it", node.Name, cluster.Name)
+		}
+		return nil
+	},
 }
 
 var repair = word{

@@ -79,6 +79,17 @@ func TestStartAnywayAndRepair(t *testing.T) {
 			},
 			refused: "no repair of node " + name + " is due",
 		},
+		"is recommended to be replaced": {
+			ask: replace, reason: "its disk is gone", length: time.Hour, node: member,
+			cluster: func(c *v1alpha1.CassandraCluster) {
+				c.Status.Recommended = []v1alpha1.Recommendation{{Operation: "Replace", Nodes: []string{name}}}
+			},
+			want: v1alpha1.Exception{Name: "replace-" + name, Type: v1alpha1.ExceptionReplace},
+		},
+		"is not lost": {
+			ask: replace, reason: "its disk is gone", length: time.Hour, node: member,
+			refused: "no replacement of node " + name + " is recommended",
+		},
 		"no reason":   {ask: repair, length: time.Hour, refused: "say why by --reason"},
 		"for no time": {ask: repair, reason: "x", refused: "want a time of at most 168h"},
 		"for too long": {

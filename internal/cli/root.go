@@ -70,7 +70,7 @@ func New(version string, streams Streams) *cobra.Command {
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newClearLeftovers(s), newReport(s, version),
 		newUninstall(s))
-	root.AddCommand(s.command(startAnyway), s.command(repair))
+	root.AddCommand(s.command(startAnyway), s.command(replace), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

@@ -254,7 +254,8 @@ func (o *objects) nodes(s *facts.Snapshot) {
 			continue // found by its name, if a node wants it
 		}
 		n := node(at.node)
-		if other := n.Claims[at.volume]; other == nil || preferred(n, claim) {
+		if other := n.Claims[at.volume]; other == nil || preferred(n, claim) ||
+			!preferred(n, other.Claim) && other.Claim.CreationTimestamp.Before(&claim.CreationTimestamp) {
 			n.Claims[at.volume] = &facts.Claim{Claim: claim}
 		}
 	}
@@ -278,7 +279,8 @@ func (o *objects) tasks(s *facts.Snapshot) {
 	})
 }
 
-// preferred says that a record pins the claim, where a node has several for one volume.
+// preferred says that a record pins the claim, where a node has several for one volume. Where none
+// is pinned it is the youngest: the others are those of members that the node has replaced.
 func preferred(n *facts.Node, claim *corev1.PersistentVolumeClaim) bool {
 	return n.Record != nil && slices.ContainsFunc(n.Record.Spec.Claims,
 		func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID })

@@ -82,7 +82,11 @@ func (r *Reader) unlistedOf(ctx context.Context, s *facts.Snapshot, w render.Wan
 		if found.Claims[v.Name] != nil {
 			continue
 		}
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(s, v1alpha1.ClaimName(v.Name, w.Name))}
+		name := v1alpha1.ClaimName(v.Name, w.Name)
+		if found.Record != nil {
+			name = render.ClaimName(found.Record, v.Name)
+		}
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metaOf(s, name)}
 		stray, err := r.byName(ctx, s, "PersistentVolumeClaim", claim,
 			func(_ *facts.Snapshot, o client.Object) bool { return preferred(found, claim) })
 		if err != nil {

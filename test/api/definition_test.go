@@ -138,6 +138,7 @@ datacenters:
 - {name: dc2, nodesPerRack: 1, numTokens: 16, plannedReplicationFactor: 3, racks: [{name: r1}]}
 disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
 automation: {cleanup: Automatic, upgradeSSTables: Automatic}
+replacement: {mode: Automatic, after: 15m, repair: Before}
 volumes: {onClusterDeletion: Retain}
 `), &want))
 	got, err := json.Marshal(spec)

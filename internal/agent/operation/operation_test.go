@@ -448,13 +448,13 @@ func TestTheEndOfTheAgentEndsAnOperation(t *testing.T) {
 		f.states = []cassandra.RepairState{cassandra.RepairInProgress}
 		f.ring.Endpoints = append(f.ring.Endpoints, facts.Endpoint{Address: "10.0.0.99", Status: facts.StatusBootstrap})
 		h := &Host{
-			JVM:     f,
-			Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
-			NodesAt: func(context.Context, string) []string { return nil },
+			JVM:       f,
+			Ring:      func(context.Context) (*facts.Ring, error) { return f.ring, nil },
+			NodesAt:   func(context.Context, string) []string { return nil },
 			Note:      func(operation.Handle) error { return nil },
 			Say:       func(int, int, string) {},
 			Cancelled: func() bool { return false },
-			Wait:    func(context.Context, time.Duration) error { return context.Canceled },
+			Wait:      func(context.Context, time.Duration) error { return context.Canceled },
 		}
 		_, err := Run(t.Context(), h, &v1alpha1.OperationIntent{Type: o,
 			Arguments: &v1alpha1.OperationArguments{Endpoint: "10.0.0.99"}}, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,13 @@ const repairPoll = 2 * time.Second
 func repair(ctx context.Context, t *task) (string, error) {
 	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
 		PrimaryRangesOnly: t.arguments.PrimaryRange, Tables: t.arguments.Tables}
+	if len(t.arguments.Without) > 0 {
+		hosts, err := t.hostsWithout(ctx, t.arguments.Without)
+		if err != nil {
+			return "", err
+		}
+		options.Hosts = hosts
+	}
 	return t.eachKeyspace(ctx, "repaired", func(name string) error {
 		if !t.resumed || t.handle.Asked {
 			if started, err := t.startRepair(ctx, name, options); err != nil || !started {
@@ -34,6 +42,27 @@ func stopRepair(ctx context.Context, jvm JVM, h operation.Handle) error {
 		return nil
 	}
 	return jvm.StopRepairs(ctx)
+}
+
+// hostsWithout are the addresses of the members that take part, in the node's own view: all but
+// some, which must be down.
+func (t *task) hostsWithout(ctx context.Context, hostIDs []string) ([]string, error) {
+	ring, err := t.Ring(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range ring.Endpoints {
+		switch {
+		case !e.Member():
+		case !slices.Contains(hostIDs, e.HostID):
+			out = append(out, e.Address)
+		case e.Live:
+			return nil, fmt.Errorf("the member with host id %s is to be left out since it is lost, and is up at %s",
+				e.HostID, e.Address)
+		}
+	}
+	return out, nil
 }
 
 // startRepair starts one, which is noted as asked for, and notes its number. It says whether there

@@ -166,7 +166,9 @@ func (d *Disk) WipeRows() error {
 }
 
 // SSTables are those of the data volume.
-func (d *Disk) SSTables(keyspace string) (map[string][]int64, error) { return d.volumes[0].SSTables(keyspace) }
+func (d *Disk) SSTables(keyspace string) (map[string][]int64, error) {
+	return d.volumes[0].SSTables(keyspace)
+}
 
 // Hints are those on the data volume.
 func (d *Disk) Hints() (map[string]int, error) { return d.volumes[0].Hints() }

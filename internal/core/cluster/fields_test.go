@@ -289,6 +289,15 @@ var fields = map[string]struct {
 	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend
 	}, applies},
+	"replacement.mode": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Replacement.Mode = v1alpha1.AutomationRecommend
+	}, applies},
+	"replacement.after": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Replacement.After = &metav1.Duration{Duration: time.Hour}
+	}, applies},
+	"replacement.repair": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Replacement.Repair = v1alpha1.ReplacementRepairAfter
+	}, applies},
 	"volumes.onClusterDeletion": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete
 	}, applies},

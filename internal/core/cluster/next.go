@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/leave"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
+	"helenus.io/helenus/internal/core/cluster/replace"
 	"helenus.io/helenus/internal/core/cluster/rollout"
 	"helenus.io/helenus/internal/core/cluster/stop"
 	"helenus.io/helenus/internal/core/cluster/task"
@@ -42,6 +43,7 @@ var entries = []entry{
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
 
 	{name: "TaskResults", run: reportTasks},
+	{name: "Replace", when: hasRing, run: recoverMembers},
 	{name: "OpenStep", run: openStep, gate: true},
 	{name: "Maintenance", when: hasRing, run: maintain},
 
@@ -65,6 +67,7 @@ var entries = []entry{
 // procedures are all that there are.
 func procedures(rules guard.Rules) []procedure.Procedure {
 	return append([]procedure.Procedure{
+		replace.Replace(rules, assassinate.Remove),
 		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
@@ -108,6 +111,15 @@ func upkeepOf(run func(*upkeep.Keeper) plan.Result) func(*pass) plan.Result {
 func sharedObjects(p *pass) plan.Result { return p.keeper.SharedObjects(p.engine.RangesMove()) }
 
 func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
+
+// recoverMembers replaces a member that is lost, also while a step of a lower class is open of which
+// nothing is under way.
+func recoverMembers(p *pass) plan.Result {
+	if p.engine.View().SpecRejected || !p.engine.Yields() {
+		return plan.Nothing()
+	}
+	return p.engine.Propose(ledger.ReplaceNode)
+}
 
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 

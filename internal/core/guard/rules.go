@@ -28,6 +28,8 @@ type Rules struct {
 	// RollOut on the members that are to be up before a node is taken down; Seen on those that are
 	// up before a node counts as back.
 	RollOut, Seen []Guard[Nodes]
+	// Replace on a lost member and the others, before it is replaced.
+	Replace []Guard[Replacing]
 	// Undelivered on what members keep for others before the next wave.
 	Undelivered []Guard[Kept]
 	// Drain on the members of a ring that is to stop, before they are drained.
@@ -41,6 +43,6 @@ func All() Rules {
 		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
-		Drain: drain,
+		Drain: drain, Replace: replace,
 	}
 }

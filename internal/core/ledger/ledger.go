@@ -53,6 +53,8 @@ type Ring struct {
 	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
 	Replaced []string `json:"replaced,omitempty"`
+	// Lost are members whose disks or hosts are lost, and that no other member sees up.
+	Lost []Lost `json:"lost,omitempty"`
 	// Excluded are nodes that were left out of the initial ring. The spec describes them, and the
 	// ring waits for none of them.
 	Excluded []string `json:"excluded,omitempty"`
@@ -74,6 +76,13 @@ type Ring struct {
 	Stopped *Stopped `json:"stopped,omitempty"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
+}
+
+// Lost is a member whose disk or host is lost, and since when that is known.
+type Lost struct {
+	Node   string    `json:"node"`
+	HostID string    `json:"hostID"`
+	Since  time.Time `json:"since"`
 }
 
 // RepairDue is a node whose data must be repaired, and why.
@@ -203,6 +212,7 @@ func (r Ring) copyRing() Ring {
 		stopped := *r.Stopped
 		r.Stopped = &stopped
 	}
+	r.Lost = slices.Clone(r.Lost)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)
 	return r
 }

@@ -38,6 +38,8 @@ const (
 	Repair Kind = "Repair"
 	// UpgradeSSTables rewrites what the nodes of a rack hold in another format than they write now.
 	UpgradeSSTables Kind = "UpgradeSSTables"
+	// ReplaceNode has a node take the place of a member whose disk or host is lost.
+	ReplaceNode Kind = "ReplaceNode"
 )
 
 // Class orders procedures: one of a higher class suspends one of a lower.
@@ -72,6 +74,8 @@ const (
 	StageExtend Stage = "Extend"
 	// StageRebuild: the nodes of a new datacenter stream what they are to hold.
 	StageRebuild Stage = "Rebuild"
+	// StageHints: what members keep for each other is delivered.
+	StageHints Stage = "Hints"
 	// StageOperations: the nodes run an operation each.
 	StageOperations Stage = "Operations"
 	// StageLeave: a node streams what it holds to the others, and leaves.

@@ -41,8 +41,12 @@ const (
 
 // bootstraps says that the next start streams the data of the node's ranges.
 func (p *pass) bootstraps() bool {
-	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil &&
-		p.Record.Spec.Join.Mode == v1alpha1.JoinBootstrap
+	return p.finding.State != v1alpha1.DiskMember && p.Record.Spec.Join != nil && streams(p.Record.Spec.Join.Mode)
+}
+
+// streams says that a node joins by a mode in which it streams from a ring that serves.
+func streams(mode v1alpha1.JoinMode) bool {
+	return mode == v1alpha1.JoinBootstrap || mode == v1alpha1.JoinReplace
 }
 
 // lastHeard is the last try by this ticket of which the ring may have heard, nil if there was none.
@@ -153,7 +157,7 @@ func (p *pass) notWiped() string {
 		return fmt.Sprintf("the disk does not say that the node joins, but %q", p.Disk.Bootstrapped)
 	}
 	for _, peer := range p.Peers.Answers {
-		if e := peer.OfHostID; e != nil && e.Status != facts.StatusBootstrap {
+		if e := peer.OfHostID; e != nil && e.Status != facts.StatusBootstrap && e.Status != facts.StatusReplacing {
 			return fmt.Sprintf("node %s sees the host id %s as %s", peer.Node, p.Disk.HostID, e.Status)
 		}
 	}
@@ -211,8 +215,12 @@ func (p *pass) findTheRing() outcome {
 // everyMemberIsUp keeps a join back that cannot succeed: each range comes from the replica that
 // gives it up, without which Cassandra ends
 // (RangeStreamer#calculateRangesToFetchWithPreferredEndpoints, 4.1 and 5.0), and a member that is
-// down does not learn of the newcomer.
+// down does not learn of the newcomer. One that replaces a member takes each range from any
+// replica, and may do so while others of its rack are lost, too.
 func (p *pass) everyMemberIsUp() outcome {
+	if p.Record.Spec.Join.Mode == v1alpha1.JoinReplace {
+		return done
+	}
 	for _, peer := range p.Peers.Answers {
 		if len(peer.Down) == 0 {
 			continue

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
@@ -49,7 +50,7 @@ func knowDisk(p *pass) outcome {
 		if member != nil {
 			hostID = member.HostID
 		}
-		if hostID != "" {
+		if hostID != "" && !p.replaces(hostID) {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
 					"empty: it must be replaced", hostID))
@@ -63,7 +64,7 @@ func knowDisk(p *pass) outcome {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedDiskOfOtherNode,
 			f.Message+"; nothing is started and nothing wiped")
 	case v1alpha1.DiskMember:
-		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID {
+		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID && !p.hasReplaced(member.HostID) {
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
 				fmt.Sprintf("the record says host id %s, the disk is of host id %s", member.HostID, p.Disk.HostID))
 		}
@@ -108,7 +109,7 @@ func (p *pass) unreadable() outcome {
 // lost is the host id of the member that this node was by the last word of an agent, if neither
 // journal nor disk know of it. The operator pins members when the whole ring has formed; until then
 // the status alone says that the ticket was used, and it outlives a disk. An empty disk has no host
-// id of its own.
+// id of its own. One that was replaced is no loss any more.
 func (p *pass) lost() string {
 	if p.Record == nil || p.running() || p.Memory.Member != nil ||
 		p.Disk.Known && p.finding.State != v1alpha1.DiskEmpty {
@@ -116,10 +117,26 @@ func (p *pass) lost() string {
 	}
 	switch s := p.Record.Status; s.Disk {
 	case v1alpha1.DiskMember, v1alpha1.DiskEmpty:
+		if slices.Contains(everyReplaced(p.Memory, p.Record), s.HostID) {
+			return ""
+		}
 		return s.HostID
 	default:
 		return ""
 	}
+}
+
+// replaces says that the node has a ticket to take the place of a member.
+func (f *Facts) replaces(hostID string) bool {
+	t := f.Record.Spec.Join
+	return t != nil && t.Replace != nil && t.Replace.HostID == hostID
+}
+
+// hasReplaced says that the disk is one on which the node has taken the place of a member by the
+// ticket of the record, which does not say so yet.
+func (p *pass) hasReplaced(hostID string) bool {
+	m := p.Memory.Join
+	return p.replaces(hostID) && m != nil && m.ID == p.Record.Spec.Join.ID
 }
 
 // markVolumes marks the volumes as this node's before the first start on them.

@@ -24,11 +24,11 @@ func requireTicket(p *pass) outcome {
 	if memory != nil && memory.ID == ticket.ID && memory.over() {
 		return wait(v1alpha1.PhaseWaiting, "the ticket "+ticket.ID+" was given back; waits for another")
 	}
-	if ticket.Mode != v1alpha1.JoinNew && ticket.Mode != v1alpha1.JoinBootstrap {
+	if ticket.Mode != v1alpha1.JoinNew && !streams(ticket.Mode) {
 		return blocked(v1alpha1.PhaseWaiting, v1alpha1.BlockedTicketModeUnsupported,
 			fmt.Sprintf("this release of Helenus cannot join in the mode %s", ticket.Mode))
 	}
-	if member := p.Record.Spec.Member; member != nil {
+	if member := p.Record.Spec.Member; member != nil && !p.replaces(member.HostID) {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedTicketForMember,
 			fmt.Sprintf("the record says that this node is the member with host id %s, but its disk says that it has "+
 				"not joined: a ticket of the mode %s is refused", member.HostID, ticket.Mode))
@@ -178,7 +178,7 @@ func (p *pass) ticket() *v1alpha1.JoinTicket {
 	if m := p.Memory.Join; m != nil && !m.over() &&
 		(of == nil || of.ID == m.ID || p.finding.State == v1alpha1.DiskMember) {
 		return &v1alpha1.JoinTicket{
-			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens,
+			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens, Replace: m.Replace,
 			SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
 		}
 	}

@@ -148,7 +148,8 @@ func examine(f *Facts) Finding {
 		return state(v1alpha1.DiskUnreadable,
 			"the journal says that this disk is of host id %s, the system tables say %s", m.HostID, d.HostID)
 	}
-	member := memory.Member != nil || f.Record != nil && f.Record.Spec.Member != nil
+	member := memory.Member != nil ||
+		f.Record != nil && f.Record.Spec.Member != nil && !f.replaces(f.Record.Spec.Member.HostID)
 	switch {
 	case d.Bootstrapped == WordDecommissioned || memory.LeftAt != nil:
 		return state(v1alpha1.DiskLeft, "this node was decommissioned; its disk never starts again")

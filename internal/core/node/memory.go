@@ -111,6 +111,8 @@ type JoinMemory struct {
 	IntentMemory `json:",inline"`
 	Mode         v1alpha1.JoinMode `json:"mode,omitempty"`
 	Tokens       []string          `json:"tokens,omitempty"`
+	// Replace is the member whose place the node takes; nil for other modes.
+	Replace *v1alpha1.ReplaceTarget `json:"replace,omitempty"`
 	// SystemAuthReplicationFactor of the ticket.
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
 	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none

@@ -194,8 +194,8 @@ func TestNext(t *testing.T) {
 			keep(f)
 			answered(f, "")
 		}), expectation{phase: v1alpha1.PhaseWaiting, words: "10.0.0.2"}},
-		"ticket to replace": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = v1alpha1.JoinReplace }),
-			expectation{phase: v1alpha1.PhaseWaiting, guard: "TicketModeUnsupported", words: "Replace"}},
+		"ticket of a later release": {with1(ticketed(), func(f *Facts) { f.Record.Spec.Join.Mode = "Clone" }),
+			expectation{phase: v1alpha1.PhaseWaiting, guard: "TicketModeUnsupported", words: "Clone"}},
 		"ticket taken back before it began": {with1(ticketed(),
 			func(f *Facts) { f.Record.Spec.Join.Withdraw = &v1alpha1.Withdrawal{Reason: "too late"} }),
 			expectation{action: "WithdrawJoin"}},

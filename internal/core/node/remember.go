@@ -196,7 +196,7 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 	if t := s.Ticket; t != nil && (m.Join == nil || m.Join.ID != t.ID) {
 		m.Join = &JoinMemory{
 			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens,
-			SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
+			Replace: t.Replace, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
 		}
 	} else if heard := lastHeard(m, f.Disk); heard != nil {
 		m.Join = with(m.Join, func(j *JoinMemory) { j.Heard = heard })

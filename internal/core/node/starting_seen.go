@@ -94,7 +94,7 @@ func (p Peers) heard(name string) bool {
 // streams.
 func (p *pass) streamsIn() bool {
 	m := p.Memory.Join
-	return m != nil && m.Mode == v1alpha1.JoinBootstrap && !m.over() && p.onItsWay()
+	return m != nil && streams(m.Mode) && !m.over() && p.onItsWay()
 }
 
 // asksWhoKnows has the peers be asked from the moment on at which the JVM has announced itself.

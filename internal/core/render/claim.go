@@ -2,6 +2,7 @@ package render
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +76,7 @@ func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.Persis
 	claim := &corev1.PersistentVolumeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      v1alpha1.ClaimName(v.Name, record.Name),
+			Name:      ClaimName(record, v.Name),
 			Namespace: owner.Namespace,
 			Labels:    labels,
 		},
@@ -98,6 +99,28 @@ func Claim(owner Owner, record *v1alpha1.CassandraNode, v Volume) *corev1.Persis
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *v.Claim.Size}
 	}
 	return claim
+}
+
+// ClaimName is the name of a new claim of a node. Where the node has replaced a member whose claims
+// are out of reach these keep their names, and others are named after that member.
+func ClaimName(record *v1alpha1.CassandraNode, volume string) string {
+	name := v1alpha1.ClaimName(volume, record.Name)
+	for _, r := range record.Spec.Replaced {
+		if r.ClaimUID != "" {
+			name = v1alpha1.ClaimName(volume, record.Name) + "-" + r.HostID[:8]
+		}
+	}
+	return name
+}
+
+// Former says that a claim is that of a member which the node of a record has replaced.
+func Former(record *v1alpha1.CassandraNode, volume string, claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil || slices.ContainsFunc(record.Spec.Claims,
+		func(c v1alpha1.ClaimReference) bool { return c.UID == claim.UID }) {
+		return false
+	}
+	return slices.ContainsFunc(record.Spec.Replaced,
+		func(r v1alpha1.ReplacedMember) bool { return r.ClaimUID != "" }) && claim.Name != ClaimName(record, volume)
 }
 
 // Reference pins a claim in a record.

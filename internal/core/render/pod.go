@@ -242,7 +242,7 @@ func claimName(record *v1alpha1.CassandraNode, volume string) string {
 			return c.Name
 		}
 	}
-	return v1alpha1.ClaimName(volume, record.Name)
+	return ClaimName(record, volume)
 }
 
 func place(spec *corev1.PodSpec, owner Owner, p *v1alpha1.Placement) {

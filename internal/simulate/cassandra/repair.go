@@ -3,6 +3,7 @@ package cassandra
 import (
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,13 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 				"but DC is %s", text, p.settings.datacenter)
 		}
 	}
+	var hosts []string
+	if text := options["hosts"]; text != "" {
+		hosts = strings.Split(text, ",")
+		if options["primaryRange"] == "true" {
+			return nil, exception(illegalArgument, "You need to run primary range repair on all nodes in the cluster.")
+		}
+	}
 	if slices.ContainsFunc(p.repairs, func(r *repair) bool { return r.keyspace == name && r.state == repairRuns }) {
 		p.net.beside(p, "repair of keyspace "+name)
 	}
@@ -55,7 +63,7 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 		if r.state != repairRuns {
 			return
 		}
-		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters); err != "" {
+		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters, hosts); err != "" {
 			r.state, r.messages = "FAILED", []string{err}
 			return
 		}
@@ -95,13 +103,24 @@ func (p *Process) assertKeyspace(name string, otherwise *javaError) *javaError {
 }
 
 // repairRanges makes the replicas of this node's ranges the same.
-func (p *Process) repairRanges(name string, replication ring.Replication, primary bool, datacenters []string) string {
+func (p *Process) repairRanges(name string, replication ring.Replication, primary bool,
+	datacenters, hosts []string) string {
 	present := p.ringsNow().present
 	keys := map[string]bool{}
 	replicas := func(t ring.Token) ([]*Process, string) {
 		natural := present.endpoints(replication, t)
 		if !slices.Contains(natural, p.address) || primary && natural[0] != p.address {
 			return nil, ""
+		}
+		if len(hosts) > 0 { // ActiveRepairService#getNeighbors
+			natural = slices.DeleteFunc(slices.Clone(natural),
+				func(a netip.Addr) bool { return !slices.Contains(hosts, a.String()) })
+			if !slices.Contains(natural, p.address) {
+				return nil, "The current host must be part of the repair"
+			}
+			if len(natural) < 2 {
+				return nil, "Specified hosts do not share range needed for repair"
+			}
 		}
 		var out []*Process
 		for _, a := range natural {

@@ -25,13 +25,16 @@ var excused = map[string][]excuse{
 			[]string{"HostCordoned"}},
 		{"it spares work: a stream that is cut off begins again; core/cluster's TestWhatHoldsAWaveUp has it refuse",
 			[]string{"StreamInProgress"}},
+		{"whoever is seen up is not lost: it is asked again before the ticket, when nobody has looked for long",
+			[]string{"ReplacedMemberSeenUp"}},
 	},
 	"node": {
 		{"the agent asks the same again as the operator's guards on a roll-out, of which TestTheGateOfARollOut takes " +
 			"some away; core/node's tests have it refuse",
 			[]string{"JVMNotAnswering", "TopologyChangeInProgress"}},
-		{"nodes that are replaced or leave come with these operations",
-			[]string{"HostIDReplaced", "NoContactWithCluster", "NodeHasLeft", "DecommissionUnsupported"}},
+		{"MemberDiskMissing refuses the disk of a member that was replaced, too, where there is a record; core/node's " +
+			"TestInWhosePlaceANodeStarts has it refuse", []string{"HostIDReplaced", "NoContactWithCluster"}},
+		{"nodes that leave come with that operation", []string{"NodeHasLeft", "DecommissionUnsupported"}},
 		{"nobody writes what a later release may: it comes with the operations of that",
 			[]string{"TicketModeUnsupported", "UnknownOperation"}},
 		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a " +
@@ -80,7 +83,7 @@ var excused = map[string][]excuse{
 func told(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{"guard": {}, "node": {}, "cluster": {}}
-	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases()) {
+	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases(), replacementCases()) {
 		out["guard"][c.guard] = true
 	}
 	for _, c := range slices.Concat(agentCases(), rareCases(), twiceCases()) {

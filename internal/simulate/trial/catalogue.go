@@ -83,7 +83,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil },
 				Until: again, Within: 15 * time.Minute}),
 		losing(scenario("disk-lost", "a host is lost, comes back without its disk, and the node says what it has lost",
-			threeRacks,
+			threeRacks.with(leavesToUser),
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil },
 				Until: notReady, Within: 10 * time.Minute},
 			Act{Name: "return empty", Do: func(w *world.World) error {
@@ -106,7 +106,7 @@ func Catalogue() []*Scenario {
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
 		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), leaveScenarios(),
-		stopScenarios())...)
+		stopScenarios(), replaceScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -317,7 +317,7 @@ func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
 	for name, id := range old.Members {
 		if was, still := now.Members[name]; !still && o.left(name, id, now) {
 			delete(o.hostIDs, string(now.ClusterUID)+"/"+name) // another may join under its name
-		} else if !still || was != id {
+		} else if !still || was != id && !slices.Contains(now.Replaced, id) {
 			o.violated("the ledger forgets that node %s is the member %s: it says %q", name, id, was)
 		}
 	}
@@ -384,7 +384,7 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	// it in the ring, or its peers refuse.
 	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember {
 		key := string(n.Spec.Cluster.UID) + "/" + n.Name
-		if before, known := o.hostIDs[key]; known && before != id {
+		if before, known := o.hostIDs[key]; known && before != id && !takesPlaceOf(n, before) {
 			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)
 		}
 		o.hostIDs[key] = id
@@ -405,7 +405,7 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 		}
 	}
 	if m := n.Spec.Member; m != nil && old != nil && old.Spec.Member != nil && old.UID == n.UID &&
-		old.Spec.Member.HostID != m.HostID {
+		old.Spec.Member.HostID != m.HostID && !takesPlaceOf(n, old.Spec.Member.HostID) {
 		o.violated("the record of node %s changes its member from %s to %s", n.Name, old.Spec.Member.HostID, m.HostID)
 	}
 }
@@ -470,8 +470,7 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 
 // disk is what a node's claim has of Cassandra; nil if it has no volume.
 func (o *checker) disk(name string) *cassandra.Disk {
-	claim, _ := o.w.Server.Object("PersistentVolumeClaim",
-		keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, name))).(*corev1.PersistentVolumeClaim)
+	claim := claimOf(o.w, name)
 	if claim == nil || o.w.Kube.Volume(claim) == nil {
 		return nil
 	}
@@ -492,8 +491,7 @@ func (o *checker) ticket(n *v1alpha1.CassandraNode, again bool) {
 	if n.Spec.Join.Mode == v1alpha1.JoinNew && o.served[string(n.Spec.Cluster.UID)+"/"+n.Spec.Datacenter] {
 		o.violated("I11: node %s gets a New ticket after clients were let into its datacenter", n.Name)
 	}
-	if claim, ok := o.w.Server.Object("PersistentVolumeClaim",
-		keyOf(v1alpha1.ClaimName(v1alpha1.VolumeData, n.Name))).(*corev1.PersistentVolumeClaim); ok {
+	if claim := claimOf(o.w, n.Name); claim != nil {
 		v := o.w.Kube.Volume(claim)
 		switch {
 		case v == nil:
@@ -528,8 +526,12 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	if heap, limit := s.Memory(); o.Scenario.Resizes && heap > limit/2 {
 		o.violated("memory: node %s starts with a heap of %d bytes in a container of %d", s.Name(), heap, limit)
 	}
+	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
 	before, member := o.hostIDs[string(c.UID)+"/"+s.Name()]
-	if member && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
+	if id := s.Content(v1alpha1.VolumeData).Data.HostID(); id != "" && takesPlaceOf(record, id) {
+		o.violated("Replaced: node %s starts on the disk of the member %s, whose place another has taken", s.Name(), id)
+	}
+	if member && !takesPlaceOf(record, before) && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
 	}
 	if member && o.gaveAway(s.Content(v1alpha1.VolumeData).Data) {
@@ -539,7 +541,6 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 		o.owners[disk.HostID()] != c.Spec.AdoptedUID() {
 		o.violated("node %s starts on the disk of a member of another cluster", s.Name())
 	}
-	record, _ := o.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
 	if record != nil && o.served[string(c.UID)+"/"+record.Spec.Datacenter] &&
 		slices.Contains(command.Argv, "cassandra.auto_bootstrap=false") && !isMember(s) {
 		o.violated("I11: node %s starts without streaming in a datacenter whose client traffic is open", s.Name())

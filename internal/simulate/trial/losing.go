@@ -72,8 +72,9 @@ func losingScenarios() []*Scenario {
 				blockedWith("ConsistencyWouldBeLost", clusterName+"-dc1-r2-0 down already"), not(noted(refused))), nil},
 	} {
 		s := l.of.scenario(l.name, l.about, l.change)
+		s.Acts[0] = l.of.create(leavesToUser)
 		if l.before != nil {
-			s.Acts[0] = l.of.create(l.before)
+			s.Acts[0] = l.of.create(leavesToUser, l.before)
 		}
 		s.Acts[len(s.Acts)-1].Until = l.open
 		s.Acts = append(s.Acts, Act{Name: "lose the disk", Do: loseDiskOf(l.node), Until: l.says, Within: time.Hour})

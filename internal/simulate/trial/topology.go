@@ -123,6 +123,8 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {
 			return // it continues: the ledger that had it was lost
 		}
+	case ledger.ReplaceNode:
+		beside = []string{changing, strange}
 	case ledger.AddDatacenter:
 	case ledger.LeaveNode:
 		if slices.ContainsFunc(step.Wave(), t.isLeaving) {

@@ -61,6 +61,8 @@ type clusterMemory struct {
 	tickets map[string]bool
 	// hostIDs by node.
 	hostIDs map[string]string
+	// replaced are the host ids whose place other members have taken.
+	replaced map[string]bool
 	// formed says that the ledger has a formed datacenter.
 	formed bool
 }
@@ -112,7 +114,7 @@ func (v *Invariants) suspect(innocent func() bool, format string, args ...any) {
 func (v *Invariants) cluster(uid types.UID) *clusterMemory {
 	if v.clusters[uid] == nil {
 		v.clusters[uid] = &clusterMemory{served: map[string]bool{}, tickets: map[string]bool{},
-			hostIDs: map[string]string{}}
+			hostIDs: map[string]string{}, replaced: map[string]bool{}}
 	}
 	return v.clusters[uid]
 }
@@ -161,6 +163,9 @@ func (v *Invariants) node(e follow.Event, n *v1alpha1.CassandraNode) {
 	if n.Spec.State == v1alpha1.StateDecommissioned {
 		v.left[n.Name] = true
 	}
+	for _, r := range n.Spec.Replaced {
+		memory.replaced[r.HostID] = true
+	}
 	if m := n.Spec.Member; m != nil {
 		v.hostID(memory, n.Name, m.HostID)
 	}
@@ -168,7 +173,11 @@ func (v *Invariants) node(e follow.Event, n *v1alpha1.CassandraNode) {
 }
 
 func (v *Invariants) hostID(memory *clusterMemory, node, id string) {
-	if known := memory.hostIDs[node]; known != "" && known != id && !v.left[node] {
+	switch known := memory.hostIDs[node]; {
+	case known == "" || known == id || memory.replaced[known] || v.left[node]:
+	case memory.replaced[id]:
+		return // an event of the record that came after one of the ledger
+	default:
 		v.violated("node %s had the host id %s and has %s", node, known, id)
 	}
 	for _, other := range slices.Sorted(maps.Keys(memory.hostIDs)) {
@@ -209,6 +218,9 @@ func (v *Invariants) configMap(e follow.Event, m *corev1.ConfigMap) {
 			return
 		}
 		memory.formed = memory.formed || len(ledger.Formed) > 0
+		for _, id := range ledger.Replaced {
+			memory.replaced[id] = true
+		}
 		for _, node := range slices.Sorted(maps.Keys(ledger.Members)) {
 			v.hostID(memory, node, ledger.Members[node])
 		}

@@ -226,7 +226,7 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "node %s joins: %s", name, r.Message)
 		return r
 	}
-	if doubts := doubts(v, s, n); len(doubts) > 0 {
+	if doubts := ticket.Doubts(v, s, n); len(doubts) > 0 {
 		s.Describe(0, "node %s joins: %s", name, words.List(doubts, 3))
 		if v.Of(name).NotStarting {
 			s.Notice(v1alpha1.NoticeJoinFailed, []string{name},
@@ -258,17 +258,6 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 	})
 	s.Event("NodeJoined", "node %s has joined with host id %s", name, view.HostID)
 	return plan.Acting("node %s has joined", name)
-}
-
-// doubts are the reasons why a node does not count as joined yet: it is NORMAL with the tokens of
-// its ticket, and every member that is live sees it so.
-func doubts(v *assess.View, s *procedure.Step, n *facts.Node) []string {
-	views := ticket.Look(v, s)
-	if status := ticket.Status(s, n); len(views.Normal) > 0 && n.Record.Spec.Join != nil &&
-		(status == nil || status.FinishedAt == nil) {
-		views.Doubt(n.Name, n.Name, "%s has not reported that the join has finished", n.Name)
-	}
-	return views.Doubts
 }
 
 // end closes the step once the record says who has joined. The next join may begin in the same

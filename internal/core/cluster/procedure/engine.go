@@ -107,7 +107,8 @@ func (e *Engine) RangesMove() bool {
 		if !p.MovesRanges || p.AsksLast {
 			continue
 		}
-		if due := e.due(p); due != nil && len(due.Refusals) == 0 {
+		if due := e.due(p); due != nil && len(due.Refusals) == 0 && due.Recommend == nil && due.Settled == nil &&
+			due.Wait == "" {
 			return true
 		}
 	}
@@ -198,6 +199,9 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	case len(due.Refusals) > 0:
 		return Refused(e.draft, string(kind), due.Refusals)
 	case due.Wait != "":
+		if due.Wake > 0 {
+			e.draft.WakeIn(due.Wake)
+		}
 		return plan.Waiting("%s", due.Wait)
 	case e.draft.Pending():
 		return plan.Waiting("waiting for the nodes' objects to be written")
@@ -224,9 +228,23 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	return e.begin(p, opening)
 }
 
-// isOpen says that a step of a kind is open.
+// Yields says that no step above Maintenance is open, or one that a step of a higher class can
+// suspend now.
+func (e *Engine) Yields() bool {
+	s := e.view.Ledger.Step
+	if s == nil {
+		return true
+	}
+	p := e.procedure(s.Kind)
+	return p != nil && p.Yields != nil && p.Yields(s)
+}
+
+// isOpen says that a step of a kind is open, or is resumed after one of a higher class.
 func (e *Engine) isOpen(kind ledger.Kind) bool {
-	return slices.ContainsFunc(e.view.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind == kind })
+	return slices.ContainsFunc(e.view.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind == kind }) ||
+		slices.ContainsFunc(e.view.Ledger.Suspended, func(s *ledger.Step) bool {
+			return s.Kind == kind && s.Class != ledger.Maintenance
+		})
 }
 
 // begin writes a step down, counts it, and runs its first stage.

@@ -70,7 +70,7 @@ func (e *Engine) ready() *Procedure {
 	}
 	for i := range e.procedures {
 		p := &e.procedures[i]
-		if p.AsksLast || p.Class == ledger.Maintenance {
+		if p.AsksLast || p.Class == ledger.Maintenance || e.isOpen(p.Kind) {
 			continue
 		}
 		due := e.due(p)

@@ -36,6 +36,8 @@ type Operation struct {
 	// NeverPostponed says that the step itself decides how often it is attempted, and how long a
 	// node that is down is waited for.
 	NeverPostponed bool
+	// Members are those that must be up; nil for all.
+	Members []string
 	// Also changes the record with the write that asks for the operation.
 	Also func(*v1alpha1.CassandraNodeSpec)
 }
@@ -163,7 +165,11 @@ func (s *Step) blockers(o Operation) []guard.Refusal {
 	if o.Type != v1alpha1.OperationRepair {
 		return nil
 	}
-	return guard.Check(MemberNodes(s.engine.view), s.engine.rules.Repair...)
+	about := MemberNodes(s.engine.view)
+	if o.Members != nil {
+		about.Names = o.Members
+	}
+	return guard.Check(about, s.engine.rules.Repair...)
 }
 
 // retry counts an attempt that failed once its backoff is over.

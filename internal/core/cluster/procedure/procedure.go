@@ -1,6 +1,8 @@
 package procedure
 
 import (
+	"time"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/guard"
@@ -17,6 +19,9 @@ type Procedure struct {
 	// Rests says that nothing of an open step is under way, so that pods can be evicted. Nil:
 	// never.
 	Rests func(*ledger.Step) bool
+	// Yields says that nothing of an open step is under way, so that a step of a higher class can
+	// suspend it. Nil: never.
+	Yields func(*ledger.Step) bool
 	// Runs are the types of operations that its steps have nodes run.
 	Runs []v1alpha1.OperationType
 	// AnyRelease: it may begin while the members have different releases.
@@ -55,7 +60,9 @@ type Proposal struct {
 	Notes, Refusals []guard.Refusal
 	// Notices are shown. Wait is what the change waits for, if it is no refusal.
 	Notices []v1alpha1.Notice
-	Wait    string
+	// Wake is how long that lasts at most; 0 if nobody knows.
+	Wait string
+	Wake time.Duration
 	// Open works out what the step must not compute twice, or what speaks against it at last.
 	Open func() (*Opening, []guard.Refusal)
 

@@ -44,6 +44,9 @@ func (s *Step) Withdrawn() []string { return s.open.Withdrawn }
 // Datacenters that the step is about.
 func (s *Step) Datacenters() []string { return s.open.Datacenters }
 
+// Attempts is how many attempts of a node's operation have failed in the present stage.
+func (s *Step) Attempts(node string) int { return s.open.Attempts[node] }
+
 // StageSince is when the present stage began.
 func (s *Step) StageSince() time.Time { return s.open.StageSince }
 

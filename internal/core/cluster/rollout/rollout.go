@@ -63,6 +63,10 @@ func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 			state, err := ledger.StateOf[State](s)
 			return err == nil && state.Resting
 		},
+		Yields: func(s *ledger.Step) bool {
+			state, err := ledger.StateOf[State](s)
+			return err == nil && len(state.Wave) == 0
+		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {
 				p := newPass(v)

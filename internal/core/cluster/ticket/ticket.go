@@ -25,6 +25,8 @@ import (
 type State struct {
 	// Tokens that the nodes take, by node.
 	Tokens map[string][]string `json:"tokens,omitempty"`
+	// Replaces is the member whose place the node takes; nil if it joins as another one.
+	Replaces *v1alpha1.ReplaceTarget `json:"replaces,omitempty"`
 	// Seeds are the nodes whose addresses all use as seeds while tickets are issued.
 	Seeds []string `json:"seeds,omitempty"`
 }
@@ -51,6 +53,10 @@ func For(s *ledger.Step, node string) *v1alpha1.JoinTicket {
 		Intent: v1alpha1.Intent{ID: s.IntentID(Purpose, node)}, Mode: v1alpha1.JoinBootstrap,
 		Tokens: Of(s).Tokens[node],
 	}
+	if replaces := Of(s).Replaces; replaces != nil {
+		out.Mode, out.Replace, out.Tokens = v1alpha1.JoinReplace, replaces, nil // it takes those of the member
+		return out
+	}
 	if s.Kind != ledger.JoinNode {
 		out.Mode = v1alpha1.JoinNew
 		out.SystemAuthReplicationFactor = int32(min(maxSystemAuthReplicas, len(s.Nodes))) //nolint:gosec // at most 3
@@ -69,7 +75,7 @@ func Issue(v *assess.View, s *procedure.Step, node string) {
 // it may.
 func AllowWipe(s *procedure.Step, n *facts.Node) bool {
 	agent, t := n.CurrentAgent(), n.Record.Spec.Join
-	if t == nil || t.Mode != v1alpha1.JoinBootstrap || t.Withdraw != nil || agent == nil || agent.Join == nil ||
+	if t == nil || t.Mode == v1alpha1.JoinNew || t.Withdraw != nil || agent == nil || agent.Join == nil ||
 		agent.Join.ID != t.ID || agent.Process != facts.ProcessAbsent || agent.Disk != v1alpha1.DiskJoining {
 		return false
 	}

@@ -44,6 +44,17 @@ func (v *Views) OthersDoubt(nodes []*facts.Node) []string {
 	return out
 }
 
+// Doubts are the reasons why the one node of a step does not count as joined yet: it is NORMAL with
+// the tokens of its ticket, has reported that, and every member that is live sees it so.
+func Doubts(v *assess.View, s *procedure.Step, n *facts.Node) []string {
+	views := Look(v, s)
+	if status := Status(s, n); len(views.Normal) > 0 && n.Record.Spec.Join != nil &&
+		(status == nil || status.FinishedAt == nil) {
+		views.Doubt(n.Name, n.Name, "%s has not reported that the join has finished", n.Name)
+	}
+	return views.Doubts
+}
+
 // Look asks every node of the wave about itself and about every other, and every member about all
 // of them: NORMAL, live, the tokens of its ticket, one schema.
 func Look(view *assess.View, s *procedure.Step) Views {

@@ -26,7 +26,8 @@ func (k *Keeper) Exceptions() plan.Result {
 				stop[e.Node] = &v1alpha1.Debug{Reason: e.Reason, Until: *e.Until.DeepCopy()}
 			case v1alpha1.ExceptionStartAnyway:
 				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
-			case v1alpha1.ExceptionRepair: // it is asked by its procedure
+			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss:
+				// they are asked by their procedures
 			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
 		}
@@ -84,6 +85,8 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 		return judgeStart(e, n)
 	case v1alpha1.ExceptionRepair:
 		return k.judgeRepair(e)
+	case v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss:
+		return k.judgeReplace(e)
 	case v1alpha1.ExceptionDebug:
 	}
 	return k.judgeDebug(e, n, before)

@@ -97,16 +97,9 @@ func (k *Keeper) noticeUnusableDisks() {
 }
 
 func (k *Keeper) noticeUnusableDisk(n *facts.Node, c *facts.Claim) {
-	var silent *corev1.Node
-	for _, name := range slices.Sorted(maps.Keys(k.Hosts)) {
-		host := k.Hosts[name]
-		if !facts.Reaches(c.Volume, host) || facts.OutOfService(host) {
-			continue
-		}
-		if ready := facts.HostReady(host); ready == nil || ready.Status == corev1.ConditionTrue {
-			return // there is one where it can be used
-		}
-		silent = host
+	silent, unusable := k.Unusable(c.Volume)
+	if !unusable {
+		return
 	}
 	volume := fmt.Sprintf("volume %s of claim %s, which node %s has its data on, can be used on host %s alone",
 		c.Volume.Name, c.Claim.Name, n.Name, words.List(facts.Places(c.Volume), 3))
@@ -116,6 +109,6 @@ func (k *Keeper) noticeUnusableDisk(n *facts.Node, c *facts.Claim) {
 		return
 	}
 	k.draft.Notice(v1alpha1.NoticeVolumeHostUnavailable, []string{n.Name},
-		"%s, which is gone; the node waits until there is a host of that name with that disk. Replacing the node is "+
-			"not supported in this release", volume)
+		"%s, which is gone; the node waits until there is a host of that name with that disk, or until it is replaced "+
+			"(spec.replacement)", volume)
 }

@@ -147,7 +147,8 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		case spec.Member != nil:
 			l.Members[n.Name] = spec.Member.HostID
 			formed[spec.Datacenter] = true
-			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen
+			// one that replaces a member is closed until it has
+			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen && spec.Join == nil
 			l.TrafficAllowed = l.TrafficAllowed || spec.ClientTraffic != v1alpha1.TrafficClosed
 		case agent == nil && assess.NeverHadDisk(n):
 			continue
@@ -183,6 +184,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		tickets.Tokens[n.Name] = nil
 		datacenters[spec.Datacenter] = true
 	}
+	l.Replaced = slices.Compact(slices.Sorted(slices.Values(l.Replaced)))
 	l.Formed = slices.Sorted(maps.Keys(formed))
 	open := k.openDatacenters(byDisk)
 	for dc := range byDisk {

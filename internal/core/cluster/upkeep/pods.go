@@ -161,7 +161,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 	for _, v := range volumes {
 		pin, isPinned := pins[v.Name]
 		var claim *corev1.PersistentVolumeClaim
-		if c := n.Claims[v.Name]; c != nil {
+		if c := n.Claims[v.Name]; c != nil && !render.Former(n.Record, v.Name, c.Claim) {
 			claim = c.Claim
 		}
 		switch {
@@ -187,7 +187,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 		case claim != nil && k.MayUse(claim):
 			pins[v.Name] = render.Reference(v.Name, claim)
 			changed = true
-		case claim == nil && k.Of(n.Name).Started():
+		case claim == nil && k.Of(n.Name).Started() && !takesPlace(n):
 			lost = append(lost, v1alpha1.ClaimName(v.Name, n.Name))
 		case claim == nil:
 			missing = append(missing, v)
@@ -206,6 +206,21 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 		k.pin(n, pins, "pinning its claims")
 	}
 	return len(pins) == len(volumes)
+}
+
+// takesPlace says that a node has a ticket to replace a member whose claims are out of reach: it gets
+// others.
+func takesPlace(n *facts.Node) bool {
+	t := n.Record.Spec.Join
+	return t != nil && t.Replace != nil && slices.ContainsFunc(n.Record.Spec.Replaced,
+		func(r v1alpha1.ReplacedMember) bool { return r.HostID == t.Replace.HostID && r.ClaimUID != "" })
+}
+
+// isOlder says that the pod of a node was made before the claims that its record pins: it uses others.
+func isOlder(n *facts.Node) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(n.Claims)), func(c *facts.Claim) bool {
+		return c.Claim != nil && n.Pod.CreationTimestamp.Before(&c.Claim.CreationTimestamp)
+	})
 }
 
 // pin writes into the record of a node which claims are its own.
@@ -353,7 +368,7 @@ func (k *Keeper) pod(n *facts.Node) {
 	default:
 		k.forgetFailures(n)
 		switch {
-		case k.MadeForAnother(n):
+		case k.MadeForAnother(n) || takesPlace(n) && isOlder(n):
 			k.replacePod(n)
 		case hasTakenAddress(n):
 			k.takenAddress(n)

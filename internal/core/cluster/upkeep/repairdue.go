@@ -19,6 +19,7 @@ var repairReasons = []struct {
 	{v1alpha1.RepairCommitLogLost, "its commit log volume was lost, and with it what was not flushed"},
 	{v1alpha1.RepairDownLongerThanGCGrace, "it was started although it was down for longer than deletions are kept"},
 	{v1alpha1.RepairScrubbed, "a scrub has left out what could not be read on its disk"},
+	{v1alpha1.RepairReplaced, "it has replaced a lost member, and took each range from one replica"},
 }
 
 // RepairsDue takes over from the nodes, which forget it when they were repaired or have lost their

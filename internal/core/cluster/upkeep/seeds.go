@@ -47,8 +47,12 @@ func (k *Keeper) seedNodes() []string {
 		return nil
 	}
 	members := slices.Clone(k.Members())
-	if s := k.Ledger.Step; s != nil && s.Kind == ledger.LeaveNode && len(members) > 1 {
+	switch s := k.Ledger.Step; {
+	case s == nil:
+	case s.Kind == ledger.LeaveNode && len(members) > 1:
 		members = slices.DeleteFunc(members, s.Has)
+	case s.Kind == ledger.ReplaceNode && s.Stage == ledger.StageTickets:
+		members = slices.DeleteFunc(members, s.Has) // it is on its way into the ring
 	}
 	return k.Seeds(members, k.PresentSeeds())
 }

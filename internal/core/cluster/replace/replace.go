@@ -1,0 +1,273 @@
+package replace
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// State of a replacement, as the ledger keeps it.
+type State struct {
+	ticket.State `json:",inline"`
+	// Repair is when what the lost member had is repaired.
+	Repair v1alpha1.ReplacementRepair `json:"repair"`
+	// Repairers are members that repair it before.
+	Repairers []string `json:"repairers,omitempty"`
+	// Left is the least that was left to be delivered, and LeftSince when it became that.
+	Left      int        `json:"left,omitempty"`
+	LeftSince *time.Time `json:"leftSince,omitempty"`
+}
+
+// Stale removes stale endpoints from gossip while a step is open, and says whether it has anything
+// to do.
+type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
+
+// Replace has a node take the place of a member that is lost, one after the other: what the other
+// members keep for each other is delivered, they are repaired, and then the node gets its ticket.
+func Replace(rules guard.Rules, stale Stale) procedure.Procedure {
+	r := replacer{rules, stale}
+	return procedure.Procedure{
+		Kind: ledger.ReplaceNode, Class: ledger.Recovery, MovesRanges: true,
+		Understands: procedure.Understands[State],
+		Runs:        []v1alpha1.OperationType{v1alpha1.OperationRepair},
+		Due:         r.due,
+		Stages: []procedure.Stage{{Name: ledger.StageHints, Run: r.awaitHints},
+			{Name: ledger.StageOperations, Run: r.repair}, {Name: ledger.StageTickets, Run: r.await},
+			{Name: ledger.StageOpen, Run: end}},
+	}
+}
+
+type replacer struct {
+	rules guard.Rules
+	stale Stale
+}
+
+// of a step: the node that is replaced. Members that repair before are nodes of the step for as
+// long as they do.
+func of(s *procedure.Step) (node string, state State) {
+	state = procedure.State[State](s)
+	for _, name := range s.Nodes() {
+		if !slices.Contains(state.Repairers, name) {
+			node = name
+		}
+	}
+	return node, state
+}
+
+// unchangedFor is how long hints are waited for that do not become fewer: their dispatch may be
+// paused, or a file may be corrupt.
+const unchangedFor = 2 * time.Minute
+
+// awaitHints waits until the others have what they keep for each other: the replacement takes each
+// range from one of them.
+func (r replacer) awaitHints(v *assess.View, s *procedure.Step) plan.Result {
+	node, state := of(s)
+	if result, back := cameBack(v, s, node); back {
+		return result
+	}
+	survivors := others(v, node)
+	survivors.Names = v.UpAmong(survivors.Names)
+	found := guard.Check(guard.Kept{Nodes: survivors, For: survivors.Names}, r.rules.Undelivered...)
+	left := 0
+	for _, f := range found {
+		left += f.Left
+	}
+	if len(found) > 0 && (state.LeftSince == nil || left < state.Left) {
+		state.Left, state.LeftSince = left, &v.Now
+		s.Write(false, "hints become fewer",
+			func(_ *ledger.Ring, own *ledger.Step) { own.State = ledger.Encoded(state) })
+	}
+	if len(found) > 0 {
+		if wait := state.LeftSince.Add(unchangedFor).Sub(v.Now); wait > 0 {
+			s.WakeIn(wait)
+			s.Describe(0, "node %s is replaced: waiting for hints among the others", node)
+			return s.Refused(found)
+		}
+	}
+	if len(state.Repairers) == 0 {
+		return r.allow(v, s, node, state)
+	}
+	s.Describe(0, "node %s is replaced: the others are repaired first", node)
+	s.Advance(false, "hints are delivered", ledger.StageOperations)
+	return plan.Acting("repairing what node %s had before it is replaced", node)
+}
+
+// mostFailures is how often the repair before fails on a node until it is left for later.
+const mostFailures = 5
+
+// repair has the others repair what the lost member had.
+func (r replacer) repair(v *assess.View, s *procedure.Step) plan.Result {
+	node, state := of(s)
+	if result, back := cameBack(v, s, node); back {
+		return result
+	}
+	survivors := others(v, node)
+	later := ""
+	if down := survivors.Down(); len(down) > 0 {
+		later = "node " + words.List(down, 3) + " is down, too"
+	}
+	for _, name := range state.Repairers {
+		if s.Attempts(name) >= mostFailures {
+			later = fmt.Sprintf("the repair failed %d times on node %s", mostFailures, name)
+		}
+	}
+	if later != "" {
+		if running := s.Cancel(later); len(running) > 0 {
+			s.Describe(0, "node %s is replaced: waiting for %s", node, words.List(running, 3))
+			return plan.Waiting("waiting for %s", words.List(running, 3))
+		}
+		state.Repair = v1alpha1.ReplacementRepairAfter
+		s.Warn("RepairLater", "node %s is replaced before it is repaired: %s", node, later)
+		return r.allow(v, s, node, state)
+	}
+	result, over := s.RunInTurn(procedure.Operation{Purpose: "repair", Type: v1alpha1.OperationRepair,
+		Arguments:      &v1alpha1.OperationArguments{Full: true, Without: []string{state.Replaces.HostID}},
+		NeverPostponed: true, Members: survivors.Names},
+		procedure.OneAtATime(state.Repairers), "node "+node+" is replaced: the others are repaired first")
+	if !over {
+		return result
+	}
+	if s.ClearOperations(state.Repairers) {
+		return plan.Acting("the repair is over")
+	}
+	return r.allow(v, s, node, state)
+}
+
+// cameBack ends a step that has not issued its ticket if the member is not lost after all.
+func cameBack(v *assess.View, s *procedure.Step, node string) (plan.Result, bool) {
+	if v.Live(node) == nil {
+		s.Describe(0, "node %s is replaced", node)
+		return plan.Waiting("waiting for the record of %s, which is recreated", node), true
+	}
+	if v.Lost(node) != "" {
+		return plan.Result{}, false
+	}
+	if !v.Found(node) {
+		s.Describe(0, "node %s is replaced", node)
+		return plan.Waiting("waiting for the agent of node %s: %s", node, assess.WhyDown(v.Nodes[node])), true
+	}
+	if running := s.Cancel("node " + node + " is not lost any more"); len(running) > 0 {
+		s.Describe(0, "node %s is not lost any more: waiting for %s", node, words.List(running, 3))
+		return plan.Waiting("waiting for %s", words.List(running, 3)), true
+	}
+	s.Close(true, v1alpha1.StepWithdrawn, "node "+node+" is not lost any more")
+	return plan.Acting("node %s is not lost any more", node), true
+}
+
+// allow has the ring know that the lost member never starts again, before anybody takes its place.
+func (r replacer) allow(v *assess.View, s *procedure.Step, node string, state State) plan.Result {
+	if why := r.refusals(v, node); len(why) > 0 {
+		s.Describe(0, "node %s is replaced", node)
+		return s.Refused(why)
+	}
+	state.Repairers = nil
+	s.Write(true, "node "+node+" may be replaced", func(ring *ledger.Ring, own *ledger.Step) {
+		ring.Replaced = append(ring.Replaced, state.Replaces.HostID)
+		ring.Lost = slices.DeleteFunc(ring.Lost, func(l ledger.Lost) bool { return l.Node == node })
+		own.Nodes, own.State = []string{node}, ledger.Encoded(state)
+		own.Advance(ledger.StageTickets, v.Now)
+	})
+	return plan.Acting("node %s may be replaced", node)
+}
+
+// await has the node join in the place of the lost member, until every member sees it NORMAL. From
+// the ticket on there is no way back: the lost member must never start again.
+func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
+	name, state := of(s)
+	n := v.Live(name)
+	s.Describe(0, "node %s is replaced", name)
+	if n == nil {
+		return plan.Waiting("waiting for the record of %s, which is recreated", name)
+	}
+	if v.Ticket(n) == nil && n.Record.Spec.Member != nil && n.Record.Spec.Member.HostID == state.Replaces.HostID {
+		return issue(v, s, n, state)
+	}
+	if ticket.AllowWipe(s, n) {
+		return plan.Acting("node %s may remove what it has streamed in vain", name)
+	}
+	if result, stale := r.stale(v, s); stale {
+		s.Describe(0, "node %s is replaced: %s", name, result.Message)
+		return result
+	}
+	if doubts := ticket.Doubts(v, s, n); len(doubts) > 0 {
+		s.Describe(0, "node %s is replaced: %s", name, words.List(doubts, 3))
+		if v.Of(name).NotStarting {
+			s.Notice(v1alpha1.NoticeJoinFailed, []string{name}, "%s; it is retried", doubts[0])
+		}
+		return plan.Waiting("waiting for %s", words.List(doubts, 3))
+	}
+	hostID := n.CurrentAgent().Ring.HostID
+	s.Write(true, "node "+name+" is replaced", func(ring *ledger.Ring, own *ledger.Step) {
+		ring.Members[name] = hostID
+		ring.RepairDue = slices.DeleteFunc(ring.RepairDue, func(d ledger.RepairDue) bool { return d.Node == name })
+		if state.Repair == v1alpha1.ReplacementRepairAfter {
+			ring.RepairDue = append(ring.RepairDue,
+				ledger.RepairDue{Node: name, Since: v.Now, Reason: v1alpha1.RepairReplaced})
+		}
+		ring.Cleanup = slices.DeleteFunc(ring.Cleanup, func(other string) bool { return other == name })
+		ring.UpgradeSSTables = slices.DeleteFunc(ring.UpgradeSSTables,
+			func(other string) bool { return other == name })
+		own.Advance(ledger.StageOpen, v.Now)
+	})
+	s.Event("NodeReplaced", "node %s has taken the place of host id %s, with host id %s", name, state.Replaces.HostID,
+		hostID)
+	return plan.Acting("node %s is replaced", name)
+}
+
+// issue writes the ticket into the record, and with it who is replaced. On a disk that cannot be
+// reached any more nothing starts: the node gets other claims, and nobody deletes the old ones.
+func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.Result {
+	gone := v.OutOfReach(n)
+	switch {
+	case gone == nil && assess.Address(n) == "" && n.Pod != nil:
+		return plan.Waiting("waiting for the pod of node %s", n.Name)
+	case gone == nil && assess.Address(n) == state.Replaces.Address:
+		// At the address of the lost member it would miss what is written while it streams.
+		s.DeletePod(n, "a node that replaces another needs an address of its own")
+		return plan.Acting("node %s gets another pod", n.Name)
+	}
+	s.UpdateRecord(n.Name, true, "its ticket to replace "+state.Replaces.HostID,
+		func(spec *v1alpha1.CassandraNodeSpec) {
+			replaced := v1alpha1.ReplacedMember{HostID: state.Replaces.HostID, Address: state.Replaces.Address}
+			if gone != nil {
+				replaced.ClaimUID, spec.Claims = gone.Claim.UID, nil
+			}
+			spec.Replaced = append(slices.DeleteFunc(slices.Clone(spec.Replaced), func(r v1alpha1.ReplacedMember) bool {
+				return r.HostID == replaced.HostID
+			}), replaced)
+			spec.Join, spec.ClientTraffic = ticket.For(v.Ledger.StepByID(s.ID()), n.Name), v1alpha1.TrafficClosed
+		})
+	return plan.Acting("issued a ticket to %s to replace host id %s", n.Name, state.Replaces.HostID)
+}
+
+// end closes the step once the record says who the member is.
+func end(v *assess.View, s *procedure.Step) plan.Result {
+	name, _ := of(s)
+	n := v.Live(name)
+	s.Describe(1, "node %s is replaced", name)
+	if n == nil {
+		return plan.Waiting("waiting for the record of %s, which is recreated", name)
+	}
+	hostID := v.Ledger.Members[name]
+	spec := &n.Record.Spec
+	if spec.Member == nil || spec.Member.HostID != hostID || spec.Join != nil ||
+		spec.ClientTraffic != v1alpha1.TrafficOpen {
+		s.UpdateRecord(name, false, "it is replaced", func(spec *v1alpha1.CassandraNodeSpec) {
+			spec.Member, spec.Join = &v1alpha1.Member{HostID: hostID}, nil
+			spec.ClientTraffic = v1alpha1.TrafficOpen
+		})
+		return plan.Acting("recording the host id of %s", name)
+	}
+	s.Close(false, v1alpha1.StepSucceeded, "node "+name)
+	return plan.Nothing()
+}

@@ -1,0 +1,156 @@
+package trial
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// The node that is lost, and one that has missed what others have.
+const (
+	lostNode = clusterName + "-dc1-r1-0"
+	laggard  = clusterName + "-dc1-r2-0"
+)
+
+// replaceScenarios are those in which a member is lost and replaced without hands.
+func replaceScenarios() []*Scenario {
+	return []*Scenario{
+		ReplaceLostDisk("replace-disk-lost", "the disk of a member is lost while another one lacks rows: the others are "+
+			"repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
+		replaceCutOff(), replaceHostGone(), replaceAsked(),
+	}
+}
+
+// ReplaceLostDisk is a ring in which the disk of a member is lost while another one lacks what it was
+// sent, and that is repaired before the node is replaced, or after.
+func ReplaceLostDisk(name, about string, repair v1alpha1.ReplacementRepair) *Scenario {
+	return replacing(scenario(name, about, threeRacks.with(replacesBy(repair)),
+		Act{Name: "have one lack rows", Do: lacksRows},
+		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: all(replaced, grown), Within: time.Hour}))
+}
+
+// replaceCutOff is a replacement whose JVM is killed while it streams: the same ticket begins again.
+func replaceCutOff() *Scenario {
+	killed := func(w *world.World) error {
+		for _, s := range w.Pods.Sandboxes() {
+			if s.Name() == lostNode {
+				killJVM(s)
+			}
+		}
+		return nil
+	}
+	return replacing(scenario("replace-cut-off", "the JVM of a replacement is killed while it streams",
+		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
+		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: joins, Within: time.Hour},
+		Act{Name: "kill the replacement", Do: killed, Until: all(replaced, grown), Within: time.Hour}))
+}
+
+// replaceHostGone is a member whose host is gone for certain, and its volume with it: it gets
+// another one elsewhere, and the claim of the first stays.
+func replaceHostGone() *Scenario {
+	s := replacing(scenario("replace-host-gone", "the host of a member is gone for good: the node is replaced on another",
+		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
+		Act{Name: "lose the host", Do: func(w *world.World) error {
+			w.Line.After(time.Minute, "a client writes", func() { probe(w, 60) })
+			w.Kube.Scrap(hostOf(w, lostNode))
+			return nil
+		}, Until: notReady, Within: 10 * time.Minute},
+		Act{Name: "say that it is gone", Do: func(w *world.World) error {
+			return w.Kube.Unregister(hostOf(w, lostNode))
+		}, Until: all(replaced, grown), Within: time.Hour}))
+	s.HostsPerZone = 2
+	return s
+}
+
+// replaceAsked is a ring whose user decides on replacements.
+func replaceAsked() *Scenario {
+	return replacing(scenario("replace-asked", "the disk of a member is lost, and it is replaced when its user asks for it",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+			replacesBy(v1alpha1.ReplacementRepairAfter)(c)
+			c.Spec.Replacement.Mode = v1alpha1.AutomationRecommend
+		}),
+		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: recommends("Replace"), Within: 15 * time.Minute},
+		passing("half an hour", 30*time.Minute, not(replaced)),
+		Act{Name: "ask for it", Do: func(w *world.World) error {
+			return respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Exceptions = append(s.Exceptions, v1alpha1.Exception{Name: "replace", Type: v1alpha1.ExceptionReplace,
+					Node: lostNode, Reason: "its disk is gone", Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour))})
+			})(w)
+		}, Until: all(replaced, grown, recommends(string(v1alpha1.OperationRepair))), Within: time.Hour}))
+}
+
+func replacing(s *Scenario) *Scenario {
+	s.Grows = true // a node joins
+	return alone(losing(s))
+}
+
+// replacesBy has lost members be replaced as soon as may be.
+func replacesBy(repair v1alpha1.ReplacementRepair) func(*v1alpha1.CassandraCluster) {
+	return func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Replacement = v1alpha1.ReplacementPolicy{After: &metav1.Duration{Duration: 10 * time.Minute},
+			Repair: repair}
+	}
+}
+
+// leavesToUser has the user decide on replacements.
+func leavesToUser(c *v1alpha1.CassandraCluster) {
+	c.Spec.Replacement.Mode = v1alpha1.AutomationRecommend
+}
+
+// lacksRows has a node lack what it was sent: it was missed, and no hint brings it.
+func lacksRows(w *world.World) error {
+	for _, s := range w.Pods.Sandboxes() {
+		if s.Name() == laggard {
+			s.Content(v1alpha1.VolumeData).Data.WipeRows()
+		}
+	}
+	return nil
+}
+
+// replaced says that the lost node is another member, and that its record knows whose place it took.
+func replaced(w *world.World) bool {
+	n, _ := w.Server.Object("CassandraNode", keyOf(lostNode)).(*v1alpha1.CassandraNode)
+	return n != nil && len(n.Spec.Replaced) > 0 && n.Spec.Join == nil && n.Spec.Member != nil &&
+		!slices.ContainsFunc(n.Spec.Replaced,
+			func(r v1alpha1.ReplacedMember) bool { return r.HostID == n.Spec.Member.HostID })
+}
+
+// hostOf a node is that where its data is.
+func hostOf(w *world.World, node string) string {
+	const key = "the host that is lost"
+	if w.Notes[key] == "" {
+		for _, s := range w.Pods.Sandboxes() {
+			if s.Name() == node {
+				w.Notes[key] = s.Host()
+			}
+		}
+	}
+	return w.Notes[key]
+}
+
+// claimOf is the claim for data that the record of a node pins, or that of a node without a record;
+// nil if there is none.
+func claimOf(w *world.World, node string) *corev1.PersistentVolumeClaim {
+	name := v1alpha1.ClaimName(v1alpha1.VolumeData, node)
+	if n, _ := w.Server.Object("CassandraNode", keyOf(node)).(*v1alpha1.CassandraNode); n != nil {
+		name = ""
+		for _, c := range n.Spec.Claims {
+			if c.Volume == v1alpha1.VolumeData {
+				name = c.Name
+			}
+		}
+	}
+	claim, _ := w.Server.Object("PersistentVolumeClaim", keyOf(name)).(*corev1.PersistentVolumeClaim)
+	return claim
+}
+
+// takesPlaceOf says that a record lets its node take the place of a member.
+func takesPlaceOf(n *v1alpha1.CassandraNode, hostID string) bool {
+	return n != nil && slices.ContainsFunc(n.Spec.Replaced,
+		func(r v1alpha1.ReplacedMember) bool { return r.HostID == hostID })
+}

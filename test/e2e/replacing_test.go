@@ -1,0 +1,121 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// replacedAfter is the shortest time after which a lost member is replaced, and replacement how long
+// that takes at most: its repair before, the waits of Cassandra, and one attempt in vain.
+const (
+	replacedAfter = 10 * time.Minute
+	replacement   = 15 * time.Minute
+)
+
+// replacesSoon has lost members be replaced as soon as may be.
+func replacesSoon(s *v1alpha1.CassandraClusterSpec) {
+	s.Replacement = v1alpha1.ReplacementPolicy{Mode: v1alpha1.AutomationAutomatic,
+		After: &metav1.Duration{Duration: replacedAfter}, Repair: v1alpha1.ReplacementRepairBefore}
+}
+
+// TestDiskLostIsReplaced: the disk of a member is emptied while clients write. After a while it is
+// replaced without hands: another member of the same name with the same tokens. No write is lost
+// that was acknowledged, and the host id of the first never comes back.
+func TestDiskLostIsReplaced(t *testing.T) {
+	onlyInFull(t)
+	ring, victim := losesDisk(t, "e2e-replace")
+	before := identities(t, ring)
+	while(t, ring, gapsAreShort, "a disk is emptied, and its node is replaced", func() error {
+		if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+			return err
+		}
+		return untilReplaced(t, ring, victim, before[victim].hostID)
+	})
+	wantReplaced(t, ring, victim, before)
+}
+
+// TestReplacementKilledWhileItStreams: the JVM of a node that replaces another is killed on its way
+// into the ring. The same ticket begins again from zero.
+func TestReplacementKilledWhileItStreams(t *testing.T) {
+	onlyInFull(t)
+	ring, victim := losesDisk(t, "e2e-replace-killed")
+	ring.Invariants.ExpectRestart(victim)
+	before := identities(t, ring)
+	while(t, ring, gapsAreShort, "a disk is emptied, and the replacement is killed once", func() error {
+		if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+			return err
+		}
+		if err := ring.Until(t.Context(), replacedAfter+replacement, "the replacement is on its way into the ring",
+			func(now follow.Sight) error {
+				for _, n := range now.Nodes(ring.Name) {
+					if n.Name == victim && (n.Status.Phase != v1alpha1.PhaseJoining || n.Status.Message == "" ||
+						n.Spec.Join == nil || n.Spec.Join.Mode != v1alpha1.JoinReplace) {
+						return fmt.Errorf("node %s is %s", victim, follow.Phase(&n))
+					}
+				}
+				return nil
+			}); err != nil {
+			return err
+		}
+		if err := ring.KillJVM(t.Context(), victim); err != nil {
+			return err
+		}
+		return untilReplaced(t, ring, victim, before[victim].hostID)
+	})
+	wantReplaced(t, ring, victim, before)
+}
+
+// losesDisk is a ring of three racks with rows, in which lost members are replaced soon, and the
+// node whose disk is to be lost.
+func losesDisk(t *testing.T, namespace string) (*scene.Ring, string) {
+	t.Helper()
+	ring, pod := onHosts(t, namespace)
+	if err := ring.Edit(t.Context(), replacesSoon); err != nil {
+		t.Fatal(err)
+	}
+	ring.Invariants.ExpectOtherPods(pod.Name) // one that replaces another needs an address of its own
+	return ring, pod.Name
+}
+
+// untilReplaced waits until another member has taken the place of one.
+func untilReplaced(t *testing.T, ring *scene.Ring, node, hostID string) error {
+	t.Helper()
+	return ring.Until(t.Context(), replacedAfter+replacement, "node "+node+" is replaced",
+		func(now follow.Sight) error {
+			for _, n := range now.Nodes(ring.Name) {
+				if n.Name == node && (n.Spec.Member == nil || n.Spec.Member.HostID == hostID || !n.Status.Ready) {
+					return fmt.Errorf("node %s is %s", node, follow.Phase(&n))
+				}
+			}
+			return nil
+		})
+}
+
+// wantReplaced fails if a node has not taken the place of the member that it was, or if another one
+// is not the member that it was.
+func wantReplaced(t *testing.T, ring *scene.Ring, victim string, before map[string]identity) {
+	t.Helper()
+	now := identities(t, ring)
+	for name, was := range before {
+		if is := now[name]; (is.hostID == was.hostID) != (name != victim) {
+			t.Errorf("node %s had the host id %s and has %s", name, was.hostID, is.hostID)
+		}
+	}
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Name == victim && (len(n.Spec.Replaced) != 1 || n.Spec.Replaced[0].HostID != before[victim].hostID ||
+			n.Spec.Join != nil) {
+			t.Errorf("the record of node %s says that it has replaced %v", victim, n.Spec.Replaced)
+		}
+	}
+	wantHistory(t, ring, "ReplaceNode")
+	wantRingSeen(t, ring)
+}
