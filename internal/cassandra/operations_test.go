@@ -87,6 +87,12 @@ func TestOperationsOnTheWire(t *testing.T) {
 		},
 			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"true",` +
 				`"incremental":"true","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true","dataCenters":"dc1,dc2"}]}]`},
+		"repair of some": {answerZero, func(n *Node) error {
+			_, err := n.StartRepair(ctx, "shop", RepairOptions{Hosts: []string{"10.0.0.1", "10.0.0.2"}})
+			return err
+		},
+			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
+				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true","hosts":"10.0.0.1,10.0.0.2"}]}]`},
 	} {
 		node, requests := scripted(t, c.answer)
 		if err := c.act(node); err != nil {

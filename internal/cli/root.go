@@ -43,6 +43,7 @@ and, with your rights, changes what they are asked to do:
   start            start all nodes of a cluster that is stopped
   task             have nodes run an operation: flush, cleanup, upgradesstables or repair
   debug            stop Cassandra on a node, and keep its pod to look into
+  replace          have a lost node replaced for which that is recommended
   repair           have a node repaired for which that is recommended
   start-anyway     let a node start that was down for longer than deletions are kept
   clear-leftovers  remove what a cluster that is gone has left

@@ -133,7 +133,7 @@ func (a *Agent) Identity(address, hostID string) facts.Peer {
 	f := a.gather()
 	id := facts.Peer{
 		ClusterUID: a.self.ClusterUID, Node: a.self.Node, PodUID: a.self.PodUID, Addresses: a.addresses(&f),
-		Replaced: f.Memory.Replaced, TrafficOpened: f.Memory.TrafficOpenedAt != nil,
+		Replaced: f.EveryReplaced(), TrafficOpened: f.Memory.TrafficOpenedAt != nil,
 		GoingDown: node.GoesDown(&f, a.decision.Action),
 	}
 	if m := f.Memory.Member; m != nil {
@@ -146,11 +146,6 @@ func (a *Agent) Identity(address, hostID string) facts.Peer {
 	}
 	if f.Record != nil {
 		id.Datacenter = f.Record.Spec.Datacenter
-		for _, r := range f.Record.Spec.Replaced {
-			if !slices.Contains(id.Replaced, r.HostID) {
-				id.Replaced = append(slices.Clone(id.Replaced), r.HostID)
-			}
-		}
 	}
 	ring := f.JVM.Ring
 	if f.Init.Process == nil || f.JVM.StartID != f.Init.Process.StartID || ring == nil || f.JVM.Problem != "" {

@@ -438,6 +438,7 @@ func (f fakeRecord) Record() (*v1alpha1.CassandraNode, bool) {
 	return f.record, f.known
 }
 func (f fakeRecord) Seeds() []string    { return []string{address} }
+func (f fakeRecord) Replaced() []string { return nil }
 func (f fakeRecord) HeardAt() time.Time { return time.Now() }
 func (f fakeRecord) WriteStatus(_ context.Context, recordUID types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	f.mu.Lock()

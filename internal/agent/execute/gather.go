@@ -22,6 +22,7 @@ func (a *Agent) gather() node.Facts {
 	if a.host.Record != nil {
 		record, known := a.host.Record.Record()
 		f.Record, f.Seeds, f.APISeenAt = record, a.host.Record.Seeds(), a.host.Record.HeardAt()
+		f.Replaced = a.host.Record.Replaced()
 		own := node.Own(a.memory, a.self, record)
 		if !known {
 			f.Record = own.Record.Object(a.self.Node)

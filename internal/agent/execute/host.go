@@ -110,6 +110,8 @@ type Record interface {
 	// Record is nil if it does not exist; known is false before the server has answered.
 	Record() (record *v1alpha1.CassandraNode, known bool)
 	Seeds() []string
+	// Replaced are the host ids that must never start again.
+	Replaced() []string
 	HeardAt() time.Time
 	WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error
 }

@@ -166,6 +166,9 @@ func (f *fake) StartRepair(_ context.Context, keyspace string, o cassandra.Repai
 	if len(f.states) == 0 {
 		command = 0
 	}
+	if len(o.Hosts) > 0 {
+		return command, f.call("repair %s among %v", keyspace, o.Hosts)
+	}
 	return command, f.call("repair %s incremental %v primary %v in %v", keyspace, o.Incremental,
 		o.PrimaryRangesOnly, o.Datacenters)
 }
@@ -359,6 +362,19 @@ func TestOperations(t *testing.T) {
 		"repair of primary ranges": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces,
 			PrimaryRange: true}, ended(cassandra.RepairCompleted),
 			"repair shop incremental false primary true in []; status of 7", "repaired shop", false},
+		"repair without a lost member": {v1alpha1.OperationRepair, arguments{Full: true, Keyspaces: shop.Keyspaces,
+			Without: []string{"host-lost"}}, func(f *fake) {
+			ended(cassandra.RepairCompleted)(f)
+			f.ring.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=3}"
+			f.ring.Endpoints = []facts.Endpoint{{Address: "10.0.0.1", HostID: "host-1", Tokens: []int64{1}, Live: true},
+				{Address: "10.0.0.2", HostID: "host-2", Tokens: []int64{2}, Live: true},
+				{Address: "10.0.0.3", HostID: "host-lost", Tokens: []int64{3}},
+				{Address: "10.0.0.4", HostID: "host-4", Live: true}}
+		}, "repair shop among [10.0.0.1 10.0.0.2]; status of 7", "repaired shop", false},
+		"repair without a member that is up": {v1alpha1.OperationRepair, arguments{Full: true,
+			Keyspaces: shop.Keyspaces, Without: []string{"host-2"}}, func(f *fake) {
+			f.ring.Endpoints = []facts.Endpoint{{Address: "10.0.0.2", HostID: "host-2", Tokens: []int64{2}, Live: true}}
+		}, "", "is to be left out since it is lost, and is up at 10.0.0.2", true},
 		"repair of nothing": {v1alpha1.OperationRepair, shop, nil, "repair shop incremental true primary false in []",
 			"repaired shop", false},
 		"repair fails": {v1alpha1.OperationRepair, shop, ended(cassandra.RepairFailed),

@@ -32,6 +32,8 @@ type Line struct {
 	mu     sync.Mutex
 	record *v1alpha1.CassandraNode
 	seeds  []string
+	// replaced are host ids that must never start again.
+	replaced []string
 	// known says that the record, or its absence, was read from the server since the start.
 	known   bool
 	heardAt time.Time
@@ -90,6 +92,13 @@ func (l *Line) Seeds() []string {
 	return l.seeds
 }
 
+// Replaced are the host ids that must never start again, as they were last seen.
+func (l *Line) Replaced() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.replaced
+}
+
 // HeardAt is when the server last answered anything; zero if it never did.
 func (l *Line) HeardAt() time.Time {
 	l.mu.Lock()
@@ -137,9 +146,14 @@ func (l *Line) seeSeeds(raw []byte) {
 		return
 	}
 	l.mu.Lock()
-	l.seeds = seeds
+	l.seeds, l.replaced = seeds, ParseReplaced(object.Data[layout.ReplacedKey])
 	l.mu.Unlock()
 	l.changed()
+}
+
+// ParseReplaced reads host ids separated by commas.
+func ParseReplaced(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
 // ParseSeeds reads addresses separated by commas, sorts them and drops repetitions.

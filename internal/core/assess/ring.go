@@ -136,7 +136,7 @@ func (v *View) Seeds(names, present []string) []string {
 
 // PublishedSeeds are the addresses that the nodes use as seeds now.
 func (v *View) PublishedSeeds() []string {
-	return render.SeedsIn(v.Shared.ConfigMaps[render.Seeds(v.Owner(), nil).Name])
+	return render.SeedsIn(v.Shared.ConfigMaps[render.Seeds(v.Owner(), nil, nil).Name])
 }
 
 // PresentSeeds are the nodes whose addresses are published now.

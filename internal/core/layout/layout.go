@@ -98,3 +98,7 @@ const CassandraUser = 999
 
 // SeedsKey is the key of the ConfigMap of seeds: addresses separated by commas.
 const SeedsKey = "seeds"
+
+// ReplacedKey is the key of the host ids, separated by commas, that were replaced and must never
+// start again. It is in the ConfigMap of seeds, which every agent follows.
+const ReplacedKey = "replaced"

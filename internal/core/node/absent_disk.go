@@ -117,7 +117,7 @@ func (p *pass) lost() string {
 	}
 	switch s := p.Record.Status; s.Disk {
 	case v1alpha1.DiskMember, v1alpha1.DiskEmpty:
-		if slices.Contains(everyReplaced(p.Memory, p.Record), s.HostID) {
+		if slices.Contains(p.EveryReplaced(), s.HostID) {
 			return ""
 		}
 		return s.HostID

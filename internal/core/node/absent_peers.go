@@ -33,7 +33,7 @@ func beInContact(p *pass) outcome {
 // this host id replaced?
 func ownAddress(p *pass) outcome {
 	hostID := p.hostID()
-	if hostID != "" && slices.Contains(everyReplaced(p.Memory, p.Record), hostID) {
+	if hostID != "" && slices.Contains(p.EveryReplaced(), hostID) {
 		return blocked(v1alpha1.PhaseFailed, v1alpha1.BlockedHostIDReplaced,
 			"the member with host id "+hostID+" was replaced; started again, it would take its tokens back")
 	}

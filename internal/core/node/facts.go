@@ -18,6 +18,8 @@ type Facts struct {
 	Record *v1alpha1.CassandraNode
 	// Seeds as they were last seen, addresses; empty before they were ever seen.
 	Seeds []string
+	// Replaced are the host ids that must never start again, as the operator last published them.
+	Replaced []string
 	// APISeenAt is when the API server last answered this agent; zero if it did not since the agent
 	// started.
 	APISeenAt time.Time

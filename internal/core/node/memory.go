@@ -295,11 +295,11 @@ func useAddress(uses []facts.AddressUse, address string, at time.Time) []facts.A
 	return out
 }
 
-// everyReplaced are the host ids that are replaced by any word.
-func everyReplaced(memory Memory, record *v1alpha1.CassandraNode) []string {
-	ids := slices.Clone(memory.Replaced)
-	if record != nil {
-		for _, r := range record.Spec.Replaced {
+// EveryReplaced are the host ids that are replaced by any word.
+func (f *Facts) EveryReplaced() []string {
+	ids := slices.Concat(f.Memory.Replaced, f.Replaced)
+	if f.Record != nil {
+		for _, r := range f.Record.Spec.Replaced {
 			ids = append(ids, r.HostID)
 		}
 	}

@@ -214,7 +214,7 @@ func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 	}
 	m.Stop = nil
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
-	m.Replaced = everyReplaced(*m, f.Record)
+	m.Replaced = f.EveryReplaced()
 	m.contact(f, at)
 }
 
@@ -255,7 +255,7 @@ func (a NoteNormal) before(m *Memory, f *Facts, at time.Time) {
 		m.Proven = &ProvenMemory{PodTemplate: f.podTemplate(m), Configuration: m.Start.Hash}
 	}
 	m.Addresses = useAddress(m.Addresses, f.Self.Address, at)
-	m.Replaced = everyReplaced(*m, f.Record)
+	m.Replaced = f.EveryReplaced()
 	m.contact(f, at)
 }
 

@@ -20,6 +20,21 @@ func replacement() Facts {
 	return f
 }
 
+// What the operator has published as replaced starts nowhere, and the peers of its node are told so.
+func TestAReplacedMemberStartsNowhere(t *testing.T) {
+	f := member()
+	f.Replaced = []string{f.Memory.Member.HostID}
+	d := Next(f, epoch)
+	if b := d.Status.Blocked; b == nil || b.Reason != v1alpha1.BlockedHostIDReplaced {
+		t.Errorf("%v", d.Steps)
+	}
+	f.Replaced = []string{hostC}
+	m := Before(&f, NoteNormal{}, epoch)
+	if len(m.Replaced) != 1 || m.Replaced[0] != hostC {
+		t.Errorf("it remembers %v", m.Replaced)
+	}
+}
+
 // A node starts in the place of the member that its ticket names, and of no other; and on the disk
 // of that member never.
 func TestInWhosePlaceANodeStarts(t *testing.T) {

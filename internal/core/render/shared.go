@@ -154,15 +154,20 @@ func Budget(owner Owner, datacenter string, available int,
 	}
 }
 
-// Seeds is the ConfigMap with the addresses that the nodes use as seeds.
-func Seeds(owner Owner, addresses []string) *corev1.ConfigMap {
+// Seeds is the ConfigMap with the addresses that the nodes use as seeds, and the host ids that were
+// replaced, if there are any.
+func Seeds(owner Owner, addresses, replaced []string) *corev1.ConfigMap {
 	sorted := slices.Clone(addresses)
 	slices.Sort(sorted)
-	return &corev1.ConfigMap{
+	out := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: owner.meta(v1alpha1.SeedsName(owner.Name), v1alpha1.ComponentAgent),
 		Data:       map[string]string{layout.SeedsKey: strings.Join(sorted, ",")},
 	}
+	if len(replaced) > 0 {
+		out.Data[layout.ReplacedKey] = strings.Join(replaced, ",")
+	}
+	return out
 }
 
 // SeedsIn are the addresses in the ConfigMap of seeds; none if there is no ConfigMap.
@@ -268,7 +273,7 @@ func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 // their kinds and names go.
 func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []plan.Object {
 	out := []plan.Object{
-		NodesService(owner, nil), Seeds(owner, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
+		NodesService(owner, nil), Seeds(owner, nil, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
 		AgentServiceAccount(owner, nil), AgentRole(owner), AgentRoleBinding(owner),
 	}
 	for i := range datacenters {

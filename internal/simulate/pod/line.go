@@ -26,6 +26,7 @@ type line struct {
 	record *v1alpha1.CassandraNode
 	known  bool
 	seeds  []string
+	gone   []string // host ids that must never start again
 	heard  time.Time
 }
 
@@ -34,6 +35,9 @@ func (l *line) Record() (*v1alpha1.CassandraNode, bool) { return l.record, l.kno
 
 // Seeds as they were last seen.
 func (l *line) Seeds() []string { return l.seeds }
+
+// Replaced are the host ids that must never start again, as they were last seen.
+func (l *line) Replaced() []string { return l.gone }
 
 // HeardAt is when the server last answered: its watches are told something every minute even if
 // nothing happens.
@@ -69,7 +73,7 @@ func (l *line) seeSeeds(m *corev1.ConfigMap) {
 	if err != nil || len(seeds) == 0 {
 		return
 	}
-	l.seeds, l.heard = seeds, l.s.rt.Line.Now()
+	l.seeds, l.gone, l.heard = seeds, record.ParseReplaced(m.Data[layout.ReplacedKey]), l.s.rt.Line.Now()
 	l.agent.Wake()
 }
 

@@ -33,7 +33,7 @@ func (k *Keeper) PublishSeeds() plan.Result {
 }
 
 func (k *Keeper) publishSeeds(addresses []string) {
-	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses), repairConfig,
+	ensure(k, k.Shared.ConfigMaps, render.Seeds(k.Owner(), addresses, k.Ledger.Replaced), repairConfig,
 		"seeds: "+strings.Join(addresses, ", "))
 }
 
