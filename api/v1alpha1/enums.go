@@ -205,8 +205,8 @@ const (
 	// StateStopped – drained and stopped in order; the pod may then be deleted. The node stays a
 	// member.
 	StateStopped NodeState = "Stopped"
-	// StateDecommissioned – it has left the ring for good: nothing of it is started any more, and its
-	// pod and its record go.
+	// StateDecommissioned – it has left the ring for good: nothing of it is started any more, and
+	// its pod and its record go.
 	StateDecommissioned NodeState = "Decommissioned"
 )
 

@@ -42,8 +42,8 @@ const (
 	// OperationUpgradeSSTables rewrites the SSTables of arguments.keyspaces, or of all, that have
 	// another format than new ones get.
 	OperationUpgradeSSTables OperationType = "UpgradeSSTables"
-	// OperationDecommission has the node stream its data to those that take its place, and leave the
-	// ring for good.
+	// OperationDecommission has the node stream its data to those that take its place, and leave
+	// the ring for good.
 	OperationDecommission OperationType = "Decommission"
 	// OperationCompact merges the SSTables of each table, into one if arguments.split is not set.
 	OperationCompact OperationType = "Compact"

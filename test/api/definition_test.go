@@ -139,7 +139,7 @@ datacenters:
 disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
 automation: {cleanup: Automatic, upgradeSSTables: Automatic}
 replacement: {mode: Automatic, after: 15m, repair: Before}
-volumes: {onClusterDeletion: Retain}
+volumes: {onClusterDeletion: Retain, onScaleIn: Retain}
 `), &want))
 	got, err := json.Marshal(spec)
 	must(t, err)

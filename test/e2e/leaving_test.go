@@ -67,12 +67,14 @@ func TestLeaverKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ring := forLeaving(t, "e2e-leaver-killed-"+name)
 			leaver, member := leaverOf(ring), ring.NodeNames(t.Context())[0]
-			while(t, ring, servedThroughout, "one of four nodes leaves, and is killed "+name+" it has streamed", func() error {
+			what := "one of four nodes leaves, and is killed " + name + " it has streamed"
+			while(t, ring, servedThroughout, what, func() error {
 				if err := beginLeave(t, ring); err != nil {
 					return err
 				}
 				if gone {
-					if err := ring.Sees(t.Context(), member, func(members []string) bool { return len(members) == 3 }); err != nil {
+					hasLeft := func(members []string) bool { return len(members) == 3 }
+					if err := ring.Sees(t.Context(), member, hasLeft); err != nil {
 						return err
 					}
 				}
@@ -103,7 +105,8 @@ func TestLeaveTakenBack(t *testing.T) {
 			return err
 		}
 		if err := ring.Until(t.Context(), growth, "a node is to leave", func(now follow.Sight) error {
-			if c, _ := now.Cluster(ring.Name); c.Status.Step == nil || !strings.Contains(c.Status.Step.Message, "1 node to leave") {
+			c, _ := now.Cluster(ring.Name)
+			if c.Status.Step == nil || !strings.Contains(c.Status.Step.Message, "1 node to leave") {
 				return fmt.Errorf("the step is %+v", c.Status.Step)
 			}
 			return nil

@@ -147,8 +147,8 @@ func (v *View) Settled() bool {
 // the next step may begin.
 func (v *View) CanChange() bool { return v.HasRing() && !v.SpecRejected && v.Ledger.Step == nil }
 
-// Describes is how the spec describes a node, or one that is to leave as long as it is a member; nil
-// if it does neither.
+// Describes is how the spec describes a node, or one that is to leave as long as it is a member;
+// nil if it does neither.
 func (v *View) Describes(name string) *render.Wanted {
 	if v.byName == nil {
 		v.byName = make(map[string]*render.Wanted, len(v.Wanted))

@@ -38,8 +38,9 @@ func TestARingShrinksByOneNodeAtATime(t *testing.T) {
 					t.Fatalf("stalled:\n%s", made)
 				}
 				if s := w.snapshot.Ledger.Step; s != nil && s.Kind == ledger.LeaveNode {
-					if order = append(order, s.Nodes...); w.snapshot.Shared.Budgets["orders-dc1"].Spec.MinAvailable.IntValue() !=
-						len(w.snapshot.Ledger.Members) {
+					order = append(order, s.Nodes...)
+					budget := w.snapshot.Shared.Budgets["orders-dc1"]
+					if budget.Spec.MinAvailable.IntValue() != len(w.snapshot.Ledger.Members) {
 						t.Errorf("a node leaves while pods can be evicted")
 					}
 				}
@@ -87,13 +88,13 @@ func TestWhatKeepsANodeFromLeaving(t *testing.T) {
 		}, v1alpha1.BlockedTooManyReplicas, []string{"keyspace shop has 4 replicas in the ring",
 			"3 nodes left once node orders-dc1-r3-1 has left"}, true},
 		"too little disk": {func(w *world) { w.fill(4 << 30) }, v1alpha1.BlockedTooLittleDisk,
-			[]string{"once node orders-dc1-r1-1 has left, node orders-dc1-r1-0 would fill 8.0Gi of its data volume of 10.0Gi",
-				"2.00 times as much of keyspace shop"}, true},
+			[]string{"once node orders-dc1-r1-1 has left, node orders-dc1-r1-0 would fill 8.0Gi of its data volume " +
+				"of 10.0Gi", "2.00 times as much of keyspace shop"}, true},
 		"snapshots": {func(w *world) {
 			w.fill(3 << 30)
 			w.snapshot.Nodes["orders-dc1-r2-0"].Agent.Space.Free -= 2 << 30
-		}, v1alpha1.BlockedTooLittleDisk, []string{"once node orders-dc1-r2-1 has left, node orders-dc1-r2-0 would fill 8.0Gi"},
-			true},
+		}, v1alpha1.BlockedTooLittleDisk,
+			[]string{"once node orders-dc1-r2-1 has left, node orders-dc1-r2-0 would fill 8.0Gi"}, true},
 		"nobody knows how full a disk is": {func(w *world) { w.snapshot.Nodes[first].Agent.Space = nil },
 			v1alpha1.BlockedTooLittleDisk, []string{"does not say how full"}, false},
 		"a cleanup is due": {func(w *world) {
@@ -161,7 +162,8 @@ func operationsWhile(w *world) []string {
 				what := fmt.Sprintf("%s on %s", o.Type, n.Name)
 				if o.Arguments != nil && o.Arguments.Replication != nil {
 					what += fmt.Sprintf(" %v exactly %v", o.Arguments.Replication, o.Arguments.Exact)
-					w.replicated(map[string]string{"shop": w.keyspaces["shop"], "system_auth": "NetworkTopologyStrategy {dc1=2}"})
+					w.replicated(map[string]string{"shop": w.keyspaces["shop"],
+						"system_auth": "NetworkTopologyStrategy {dc1=2}"})
 				}
 				if !slices.Contains(out, what) {
 					out = append(out, what)
@@ -255,8 +257,8 @@ func TestALeaveIsTakenBack(t *testing.T) {
 	}
 }
 
-// A node that was killed when its data was with the others never starts again, and is forgotten once
-// every member knows.
+// A node that was killed when its data was with the others never starts again, and is forgotten
+// once every member knows.
 func TestANodeThatEndedWhileItLeft(t *testing.T) {
 	w := leaving(t, v1alpha1.OperationInterrupted)
 	n := w.snapshot.Nodes[newcomer]

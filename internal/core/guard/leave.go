@@ -46,8 +46,8 @@ var leaving = []Guard[Leaving]{
 }
 
 // replicasFit finds the first node with which a keyspace loses its last spare node: Cassandra
-// refuses to let it leave (StorageService#decommission, 4.1 and 5.0). The system keyspaces get fewer
-// replicas before.
+// refuses to let it leave (StorageService#decommission, 4.1 and 5.0). The system keyspaces get
+// fewer replicas before.
 func replicasFit(of Leaving) []Finding {
 	in := map[string]int{} // nodes of each datacenter
 	for _, n := range of.Ring.Nodes() {
@@ -68,9 +68,10 @@ func replicasFit(of Leaving) []Finding {
 				factor, left, where = k.Replication.Factor(e.Datacenter), in[e.Datacenter], "datacenter "+e.Datacenter
 			}
 			if factor > left {
-				out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
-					"keyspace %s has %d replicas in %s, which would have %s left once node %s has left: alter the "+
-						"keyspace, or describe more nodes", k.Name, factor, where, words.Plural(left, "node"), name)})
+				out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonInvalidSpec,
+					Message: fmt.Sprintf("keyspace %s has %d replicas in %s, which would have %s left once node %s has "+
+						"left: alter the keyspace, or describe more nodes", k.Name, factor, where,
+						words.Plural(left, "node"), name)})
 			}
 		}
 		if len(out) > 0 {
@@ -102,8 +103,8 @@ func dataFits(of Leaving) []Finding {
 			}
 			why, stalled := tooFull(of.Nodes[other], share.by)
 			if why != "" {
-				out = append(out, Finding{Nodes: []string{other}, Stalled: stalled, Message: fmt.Sprintf("once node %s "+
-					"has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, give "+
+				out = append(out, Finding{Nodes: []string{other}, Stalled: stalled, Message: fmt.Sprintf("once node "+
+					"%s has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, give "+
 					"the nodes larger volumes, or describe more nodes", name, other, why, share.by,
 					words.List(share.of, 3))})
 			}
@@ -121,7 +122,8 @@ type growth struct {
 	of []string
 }
 
-// sharesGrow are the nodes by host id that hold more of a keyspace in a ring than in the one before.
+// sharesGrow are the nodes by host id that hold more of a keyspace in a ring than in the one
+// before.
 func sharesGrow(before, after *ring.Ring, keyspaces []ring.Keyspace) map[string]growth {
 	const same = 1e-9
 	out := map[string]growth{}
@@ -149,9 +151,9 @@ func sharesGrow(before, after *ring.Ring, keyspaces []ring.Keyspace) map[string]
 	return out
 }
 
-// tooFull says what a data volume would be like if the node held so many times its data, and of that
-// which only the user can resolve why; empty if there is room. That a node does not answer is said
-// by another guard.
+// tooFull says what a data volume would be like if the node held so many times its data, and of
+// that which only the user can resolve why; empty if there is room. That a node does not answer is
+// said by another guard.
 func tooFull(n *facts.Node, times float64) (why, stalled string) {
 	agent := n.CurrentAgent()
 	switch {
@@ -168,8 +170,8 @@ func tooFull(n *facts.Node, times float64) (why, stalled string) {
 	if used+more <= mostOfDisk*capacity && more <= float64(s.Free) {
 		return "", ""
 	}
-	return fmt.Sprintf("would fill %s of its data volume of %s, which is more than %d %%, or than is free", bytes(used+more),
-		bytes(capacity), int(100*mostOfDisk)), v1alpha1.ReasonInvalidSpec
+	return fmt.Sprintf("would fill %s of its data volume of %s, which is more than %d %%, or than is free",
+		bytes(used+more), bytes(capacity), int(100*mostOfDisk)), v1alpha1.ReasonInvalidSpec
 }
 
 // sharedFrom is how many times larger than its claim the file system of a volume is that other
@@ -191,8 +193,8 @@ func noCleanupIsDue(of Leaving) []Finding {
 	var out []Finding
 	for _, name := range of.Ledger.Cleanup {
 		if slices.Contains(of.Stay, name) {
-			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s holds rows that it does not "+
-				"own any more, and would own some of them again: it is cleaned up first", name)})
+			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf("node %s holds rows that it does "+
+				"not own any more, and would own some of them again: it is cleaned up first", name)})
 		}
 	}
 	return out
@@ -203,8 +205,8 @@ func noRepairIsDue(of Leaving) []Finding {
 	var out []Finding
 	for _, d := range of.Ledger.RepairDue {
 		if slices.Contains(of.Stay, d.Node) {
-			out = append(out, Finding{Nodes: []string{d.Node}, Message: fmt.Sprintf("node %s must be repaired before it "+
-				"takes anything over: kubectl helenus repair %s --reason '...'", d.Node, d.Node)})
+			out = append(out, Finding{Nodes: []string{d.Node}, Message: fmt.Sprintf("node %s must be repaired before "+
+				"it takes anything over: kubectl helenus repair %s --reason '...'", d.Node, d.Node)})
 		}
 	}
 	return out

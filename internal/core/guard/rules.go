@@ -9,8 +9,8 @@ type Rules struct {
 	// Placement on what the ring will be with it.
 	PendingNode, BeforeJoin []Guard[Nodes]
 	Placement               []Guard[Joining]
-	// BeforeLeave on the members before one of them leaves; Leaving on what the ring will be without
-	// those that are to leave.
+	// BeforeLeave on the members before one of them leaves; Leaving on what the ring will be
+	// without those that are to leave.
 	BeforeLeave []Guard[Nodes]
 	Leaving     []Guard[Leaving]
 	// NewDatacenter on the nodes of a datacenter that is added, AddedDatacenter on how it is

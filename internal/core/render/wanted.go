@@ -17,8 +17,8 @@ type Wanted struct {
 	Datacenter string
 	Rack       string
 	Ordinal    int32
-	// Leaves says that it is a member that the spec does not describe any more: until it has left the
-	// ring it is as the other nodes of its rack.
+	// Leaves says that it is a member that the spec does not describe any more: until it has left
+	// the ring it is as the other nodes of its rack.
 	Leaves        bool
 	Disruption    v1alpha1.NodeDisruption
 	Configuration v1alpha1.NodeConfiguration

@@ -21,6 +21,8 @@ type excuse struct {
 // excused guards, by the package that declares them.
 var excused = map[string][]excuse{
 	"guard": {
+		{"what such a node lacks it lacks whoever leaves; core/cluster's TestWhatKeepsANodeFromLeaving has it refuse",
+			[]string{"RepairDue"}},
 		{"it is for the sake of who drains a host: without it the scenario grow-drained of the sweep does not end",
 			[]string{"HostCordoned"}},
 		{"it spares work: a stream that is cut off begins again; core/cluster's TestWhatHoldsAWaveUp has it refuse",
@@ -34,7 +36,8 @@ var excused = map[string][]excuse{
 			[]string{"JVMNotAnswering", "TopologyChangeInProgress"}},
 		{"MemberDiskMissing refuses the disk of a member that was replaced, too, where there is a record; core/node's " +
 			"TestInWhosePlaceANodeStarts has it refuse", []string{"HostIDReplaced", "NoContactWithCluster"}},
-		{"nodes that leave come with that operation", []string{"NodeHasLeft", "DecommissionUnsupported"}},
+		{"Cassandra refuses to start on such a disk, or joins with other tokens: the checker of leave-killed would " +
+			"say it, and core/node's tests have it refuse", []string{"NodeHasLeft"}},
 		{"nobody writes what a later release may: it comes with the operations of that",
 			[]string{"TicketModeUnsupported", "UnknownOperation"}},
 		{"internal/simulate/pod has it refuse, in TestOperationsOfARingThatHasGrown; the operator's guards on a " +
@@ -66,6 +69,8 @@ var excused = map[string][]excuse{
 			"without which there is nothing to say", []string{"RecordMissing"}},
 		{"it names the node that a wave waits for, which is waited for without it: rollout-reverted",
 			[]string{"ChangedNodeDown"}},
+		{"it names the node that the members wait for, which is waited for without it; core/cluster's " +
+			"TestANodeThatEndedWhileItLeft", []string{"LeaverGone"}},
 		{"it names the operation that is waited for without it; core/cluster's TestAJoinSuspendsACleanup",
 			[]string{"MaintenanceRunning"}},
 		{"it names the host that a wave waits for, which is waited for without it: rollout-deferred",
@@ -83,7 +88,7 @@ var excused = map[string][]excuse{
 func told(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{"guard": {}, "node": {}, "cluster": {}}
-	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases(), replacementCases()) {
+	for _, c := range slices.Concat(growthCases(), formationCases(), adoptionCases(), replacementCases(), leaveCases()) {
 		out["guard"][c.guard] = true
 	}
 	for _, c := range slices.Concat(agentCases(), rareCases(), twiceCases()) {

@@ -36,13 +36,15 @@ func judged(t *testing.T, allow ...string) map[string]int {
 	t.Cleanup(func() { world.Rules = whole })
 	r := &world.Rules
 	for _, list := range []*[]guard.Guard[guard.Nodes]{&r.Formation, &r.Adoption, &r.PendingNode, &r.BeforeJoin,
-		&r.Cleanup, &r.Repair, &r.NewDatacenter, &r.Releases, &r.NewRelease, &r.RollOut, &r.Seen, &r.Drain} {
+		&r.BeforeLeave, &r.Cleanup, &r.Repair, &r.NewDatacenter, &r.Releases, &r.NewRelease, &r.RollOut, &r.Seen,
+		&r.Drain} {
 		*list = judge(*list, refused, allow)
 	}
 	r.Undelivered = judge(r.Undelivered, refused, allow)
 	r.Room = judge(r.Room, refused, allow)
 	r.Replace = judge(r.Replace, refused, allow)
 	r.Placement = judge(r.Placement, refused, allow)
+	r.Leaving = judge(r.Leaving, refused, allow)
 	r.AddedDatacenter = judge(r.AddedDatacenter, refused, allow)
 	return refused
 }

@@ -27,8 +27,8 @@ func leaveScenarios() []*Scenario {
 		return s
 	}
 	to := func(n int32, until func(*world.World) bool) Act {
-		return Act{Name: "to " + strconv.Itoa(int(n)) + " in each rack", Do: whileClientsWrite(3, nodesPerRack(n)), Until: until,
-			Within: 2 * time.Hour}
+		return Act{Name: "to " + strconv.Itoa(int(n)) + " in each rack", Do: whileClientsWrite(3, nodesPerRack(n)),
+			Until: until, Within: 2 * time.Hour}
 	}
 	return []*Scenario{
 		leave("leave-nodes", "a ring of six shrinks by a node in each rack while clients write", to(1, shrunk)),
@@ -38,13 +38,15 @@ func leaveScenarios() []*Scenario {
 			to(1, isLeaving), Act{Name: "kill", Do: killLeaver, Until: shrunk, Within: 2 * time.Hour}),
 		scenario("leave-refused", "a ring of three is to shrink to fewer nodes than a keyspace has replicas", oneRack,
 			Act{Name: "to two nodes", Do: whileClientsWrite(3, nodesPerRack(2)),
-				Until: stalledWith(v1alpha1.ReasonInvalidSpec, "has 3 replicas in datacenter dc1"), Within: 10 * time.Minute},
-			Act{Name: "take it back", Do: whileClientsWrite(3, nodesPerRack(3)), Until: again, Within: 10 * time.Minute}),
+				Until:  stalledWith(v1alpha1.ReasonInvalidSpec, "has 3 replicas in datacenter dc1"),
+				Within: 10 * time.Minute},
+			Act{Name: "take it back", Do: whileClientsWrite(3, nodesPerRack(3)), Until: again,
+				Within: 10 * time.Minute}),
 	}
 }
 
-// whileClientsWrite changes the spec, and has clients write for two minutes from then on, with so many
-// replicas.
+// whileClientsWrite changes the spec, and has clients write for two minutes from then on, with so
+// many replicas.
 func whileClientsWrite(replicas int, changes ...func(*v1alpha1.CassandraClusterSpec)) func(*world.World) error {
 	return func(w *world.World) error {
 		c := get(w)

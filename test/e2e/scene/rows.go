@@ -122,8 +122,8 @@ func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
 
 // Replicate gives the keyspace so many replicas in the first datacenter.
 func (r *Ring) Replicate(ctx context.Context, replicas int) error {
-	return r.define(ctx, fmt.Sprintf("ALTER KEYSPACE %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
-		Keyspace, r.Spec.Datacenters[0].Name, replicas))
+	return r.define(ctx, fmt.Sprintf("ALTER KEYSPACE %s WITH replication = "+
+		"{'class': 'NetworkTopologyStrategy', '%s': %d}", Keyspace, r.Spec.Datacenters[0].Name, replicas))
 }
 
 // define changes the schema, by one statement after the other.

@@ -16,8 +16,8 @@ func takenBack(v *assess.View, s *procedure.Step) bool {
 	return !v.SpecRejected && w != nil && !w.Leaves
 }
 
-// giveUp ends a step before its node was asked to leave. The system keyspaces get the replicas again
-// that they should have.
+// giveUp ends a step before its node was asked to leave. The system keyspaces get the replicas
+// again that they should have.
 func giveUp(v *assess.View, s *procedure.Step) plan.Result {
 	name := s.Nodes()[0]
 	why := "the spec describes node " + name + " again"

@@ -28,16 +28,16 @@ const purpose = "decommission"
 
 // Leave has the members leave that the spec does not describe any more, one at a time: the last one
 // of the rack with the most members. Every ring on the way to the spec is judged before each of
-// them. Where the system keyspaces have more replicas than nodes will be left, they are repaired, so
-// that each replica has all, and then get fewer.
+// them. Where the system keyspaces have more replicas than nodes will be left, they are repaired,
+// so that each replica has all, and then get fewer.
 func Leave(rules guard.Rules) procedure.Procedure {
 	l := leaver{rules}
 	return procedure.Procedure{
 		Kind: ledger.LeaveNode, Class: ledger.Topology, MovesRanges: true,
 		Understands: procedure.Understands[State],
 		Due:         l.due,
-		Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: repair}, {Name: ledger.StageKeyspaces, Run: lower},
-			{Name: ledger.StageLeave, Run: l.leave}},
+		Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: repair},
+			{Name: ledger.StageKeyspaces, Run: lower}, {Name: ledger.StageLeave, Run: l.leave}},
 	}
 }
 
@@ -154,8 +154,8 @@ func hasLeft(n *facts.Node, operation string) bool {
 	return n.Record.Status.Disk == v1alpha1.DiskLeft || status != nil && status.Phase == v1alpha1.OperationSucceeded
 }
 
-// seenAsMember are the members, in words, that do not know yet that a node has left, and whether any
-// of them sees it down.
+// seenAsMember are the members, in words, that do not know yet that a node has left, and whether
+// any of them sees it down.
 func seenAsMember(v *assess.View, n *facts.Node) (doubts []string, down bool) {
 	hostID, heard := v.Ledger.Members[n.Name], 0
 	for _, name := range v.UpAmong(v.Members()) {
@@ -177,8 +177,8 @@ func seenAsMember(v *assess.View, n *facts.Node) (doubts []string, down bool) {
 	return doubts, down
 }
 
-// repair the system keyspaces on every member, in turn, before some of them lose replicas: what only
-// those hold would be lost.
+// repair the system keyspaces on every member, in turn, before some of them lose replicas: what
+// only those hold would be lost.
 func repair(v *assess.View, s *procedure.Step) plan.Result {
 	if takenBack(v, s) {
 		return giveUp(v, s)
@@ -266,7 +266,8 @@ func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Resu
 func end(s *procedure.Step) plan.Result {
 	name := s.Nodes()[0]
 	s.Forget(name)
-	s.Write(true, "the system keyspaces are looked at", func(r *ledger.Ring, _ *ledger.Step) { r.SystemKeyspaces = true })
+	s.Write(true, "the system keyspaces are looked at",
+		func(r *ledger.Ring, _ *ledger.Step) { r.SystemKeyspaces = true })
 	s.Close(true, v1alpha1.StepSucceeded, "node "+name)
 	s.Event("NodeLeft", "node %s has left", name)
 	return plan.Acting("node %s has left", name)

@@ -6,9 +6,9 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// removeLeft removes what there is of nodes that have left the ring: the pod, then the claims if the
-// user has said so, then the record. The ledger has forgotten them: every member that was up knew
-// that they have left.
+// removeLeft removes what there is of nodes that have left the ring: the pod, then the claims if
+// the user has said so, then the record. The ledger has forgotten them: every member that was up
+// knew that they have left.
 func (k *Keeper) removeLeft() {
 	for _, n := range k.Records() {
 		_, member := k.Ledger.HostID(n.Name)

@@ -65,7 +65,8 @@ func unboundClaimGoes(n *facts.Node) bool {
 }
 
 // noticeUnused names the bound claims of nodes that the spec no longer has: that never joined, or
-// that have left. Nobody has said that they may go: only the user deletes a disk, even an empty one.
+// that have left. Nobody has said that they may go: only the user deletes a disk, even an empty
+// one.
 func (k *Keeper) noticeUnused() {
 	if k.SpecRejected || !k.HasRing() {
 		return

@@ -22,8 +22,8 @@ var decommission = Kind{
 }
 
 // leaveRefused says why a node may not leave by its own view; nil if it may. A member that is down
-// can take nothing over, and neither can one whose own place in the ring changes. What is streamed by
-// a schema that others do not have yet is missing there.
+// can take nothing over, and neither can one whose own place in the ring changes. What is streamed
+// by a schema that others do not have yet is missing there.
 func leaveRefused(view *facts.Ring) *Refusal {
 	var others []string
 	for _, e := range view.Endpoints {

@@ -1,0 +1,77 @@
+package safeguard
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// shrinking begins a scenario with a ring of two nodes in the first of three racks, or in all of
+// them, to which clients write.
+func shrinking(name, about string, change func(*v1alpha1.CassandraCluster), acts ...trial.Act) *trial.Scenario {
+	s := trial.Named(name, about, true, change, acts...)
+	s.HostsPerZone, s.Grows = 2, true
+	return s
+}
+
+func oneInEach(s *v1alpha1.CassandraClusterSpec) {
+	s.Datacenters[0].NodesPerRack, s.Datacenters[0].Racks[0].Nodes = 1, nil
+}
+
+// replicated is the scenario of a ring of four that is to shrink although a keyspace has as many
+// replicas.
+func replicated(by string) *trial.Scenario {
+	var f failures
+	return shrinking("leave-replicas", "a ring of four with a keyspace of four replicas is to shrink",
+		func(c *v1alpha1.CassandraCluster) { firstRackMore(&c.Spec) },
+		trial.Act{Name: "create", Do: keyspace("four", map[string]int{"dc1": 4})}, waiting(time.Minute), f.watch(),
+		respec("shrink", until(by, ledger.LeaveNode), oneInEach), waiting(10*time.Minute), unharmed(f.found))
+}
+
+// filled is the scenario of a ring of six that is to shrink to three, on which the data does not
+// fit.
+func filled(by string) *trial.Scenario {
+	return shrinking("leave-filled", "a ring of six with more data than three have room for is to shrink",
+		func(c *v1alpha1.CassandraCluster) { smallVolumes(c); nodeMore(&c.Spec) },
+		trial.Act{Name: "write much", Do: func(w *world.World) error { return w.WriteRows(rowsOnSmall*3/2, nil) }},
+		waiting(2*time.Minute), respec("shrink", until(by, ledger.LeaveNode), oneInEach), over(by),
+		waiting(3*time.Minute), unharmed(fullDisks))
+}
+
+// uncleaned is the scenario of a ring that has grown, of which nobody has cleaned up the members,
+// and that is to shrink again. Rows that a member does not own any more are deleted meanwhile, and
+// the others have forgotten the deletions.
+func uncleaned(by string) *trial.Scenario {
+	s := growing("leave-uncleaned", "a ring that has grown, and was not cleaned up, shrinks",
+		trial.Act{Name: "create a table", Do: func(w *world.World) error {
+			session, err := sandbox(w, first).JVM().CQL(context.Background())
+			if err != nil {
+				return err
+			}
+			return session.CreateTable(context.Background(), world.Keyspace, "short", 10*time.Minute)
+		}},
+		waiting(time.Minute), respec("grow", trial.Serves, firstRackMore, cleanup(v1alpha1.AutomationRecommend)),
+		trial.Act{Name: "delete rows", Do: deleteRows}, waiting(30*time.Minute),
+		respec("shrink", until(by, ledger.LeaveNode), oneInEach), over(by),
+		respec("clean up", grown, cleanup(v1alpha1.AutomationAutomatic)))
+	return s
+}
+
+func leaveCases() []guardCase {
+	return []guardCase{
+		{"TooManyReplicas", replicated("TooManyReplicas"), nil, "an operation of node"},
+		{"TooLittleDisk", filled("TooLittleDisk"), nil, "no space left on device"},
+		{"CleanupDue", uncleaned("CleanupDue"), nil, "the row is back"},
+	}
+}
+
+func TestGuardsOfLeaving(t *testing.T) {
+	for _, c := range leaveCases() {
+		c.try(t)
+	}
+}
