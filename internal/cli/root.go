@@ -41,7 +41,7 @@ and, with your rights, changes what they are asked to do:
   resume           end a pause, and the hold of a roll-out
   stop             stop all nodes of a cluster
   start            start all nodes of a cluster that is stopped
-  task             have nodes run an operation: flush, cleanup, upgradesstables or repair
+  task             have nodes run an operation, such as cleanup, repair or restart
   debug            stop Cassandra on a node, and keep its pod to look into
   replace          have a lost node replaced for which that is recommended
   repair           have a node repaired for which that is recommended

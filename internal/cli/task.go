@@ -14,12 +14,18 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-const taskLong = `Has the nodes of a cluster run one operation, once each: Flush, Cleanup, UpgradeSSTables or
-Repair. The operator begins it when no change of the ring is under way, and keeps the
-result of each node in the status of the task: kubectl get casstask.
+const taskLong = `Has the nodes of a cluster run one operation, once each. The operator begins it when no
+change of the ring is under way, and keeps the result of each node in the status of the
+task: kubectl get casstask.
 
 It creates a CassandraTask, with your rights. With --wait it says how far that is, and
-ends with it. Deleting the task cancels what has not begun.`
+ends with it. Deleting the task cancels it, also what runs, where Cassandra can.`
+
+// noTasks are operations of nodetool that are no task, with what to use instead.
+var noTasks = map[string]string{
+	"drain": "a drained node serves nobody until its JVM is restarted: use restart, which drains each node before",
+	"move":  "nodes have several tokens each, and Cassandra moves none of these",
+}
 
 // taskPoll is how often a task is asked for: a person looks at it.
 const taskPoll = time.Second
@@ -28,14 +34,16 @@ const taskPoll = time.Second
 type tasking struct {
 	spec          v1alpha1.CassandraTaskSpec
 	deadline, ttl time.Duration
+	snapshotTTL   time.Duration
 	primaryRange  bool
+	split         bool
 	wait          bool
 }
 
 func newTask(s *settings) *cobra.Command {
 	var t tasking
 	cmd := &cobra.Command{
-		Use: "task CLUSTER TYPE", Short: "Have nodes run an operation: flush, cleanup, upgradesstables or repair",
+		Use: "task CLUSTER TYPE", Short: "Have nodes run an operation, such as cleanup, repair or restart",
 		Long: taskLong,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -46,7 +54,9 @@ func newTask(s *settings) *cobra.Command {
 		},
 		Example: "  kubectl helenus task orders flush --wait\n" +
 			"  kubectl helenus task orders cleanup --datacenters dc1 --racks r1,r2 --concurrency 2\n" +
-			"  kubectl helenus task orders repair --nodes orders-dc1-r1-0 --keyspaces shop",
+			"  kubectl helenus task orders repair --nodes orders-dc1-r1-0 --keyspaces shop\n" +
+			"  kubectl helenus task orders snapshot --keyspaces shop --snapshot-ttl 24h\n" +
+			"  kubectl helenus task orders compact --keyspaces shop --tables carts --split",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
 			return s.giveTask(ctx, c, args[1], args[0], t)
 		}),
@@ -56,6 +66,12 @@ func newTask(s *settings) *cobra.Command {
 	flags.StringSliceVar(&t.spec.Racks, "racks", nil, "only the nodes of these `racks`")
 	flags.StringSliceVar(&t.spec.Nodes, "nodes", nil, "only these `nodes`")
 	flags.StringSliceVar(&t.spec.Keyspaces, "keyspaces", nil, "only these `keyspaces`")
+	flags.StringSliceVar(&t.spec.Tables, "tables", nil, "only these `tables` of the one keyspace")
+	flags.StringSliceVar(&t.spec.Indexes, "indexes", nil, "the `indexes` of the one table that rebuildindex is about")
+	flags.StringVar(&t.spec.Tag, "tag", "", "the `tag` of the snapshot that clearsnapshot removes")
+	flags.StringVar(&t.spec.SourceDatacenter, "source-datacenter", "", "the `datacenter` that rebuild streams from")
+	flags.DurationVar(&t.snapshotTTL, "snapshot-ttl", 0, "how long Cassandra keeps a snapshot; 0: until clearsnapshot")
+	flags.BoolVar(&t.split, "split", false, "have compact leave several SSTables by size, and not one")
 	flags.Int32Var(&t.spec.Concurrency, "concurrency", 1, "how many nodes work at once")
 	flags.BoolVar(&t.primaryRange, "primary-range", false, "repair only the ranges of which a node is first replica")
 	flags.DurationVar(&t.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
@@ -80,6 +96,9 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 			spec.Type = known
 		}
 	}
+	if why, known := noTasks[strings.ToLower(kind)]; known {
+		return fmt.Errorf("%s is no task: %s", kind, why)
+	}
 	if spec.Type == "" {
 		return fmt.Errorf("%q is no type of task: want one of %s", kind, typesInWords())
 	}
@@ -90,6 +109,12 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 	spec.Deadline, spec.TTLAfterFinished = &metav1.Duration{Duration: t.deadline}, &metav1.Duration{Duration: t.ttl}
 	if t.primaryRange {
 		spec.PrimaryRange = &t.primaryRange
+	}
+	if t.split {
+		spec.Split = &t.split
+	}
+	if t.snapshotTTL != 0 {
+		spec.SnapshotTTL = &metav1.Duration{Duration: t.snapshotTTL}
 	}
 	task := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace,
 		GenerateName: strings.ToLower(string(spec.Type)) + "-" + cluster + "-"}, Spec: spec}

@@ -50,9 +50,30 @@ func TestTask(t *testing.T) {
 			t.Errorf("said %q", out)
 		}
 	}
-	d := newDesk()
-	err := d.giveTask(t.Context(), to(t, interceptor.Funcs{}, cluster("shop", "orders")), "drain", "orders", tasking{})
-	if err == nil || !strings.Contains(err.Error(), "flush, cleanup, upgradesstables, repair") {
-		t.Errorf("an unknown type: %v", err)
+	for kind, want := range map[string]string{"dance": "flush, cleanup, upgradesstables, repair",
+		"drain": "use restart", "Move": "several tokens"} {
+		err := newDesk().giveTask(t.Context(), to(t, interceptor.Funcs{}, cluster("shop", "orders")), kind, "orders",
+			tasking{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"))
+	if err := newDesk().giveTask(t.Context(), c, "compact", "orders", tasking{split: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := newDesk().giveTask(t.Context(), c, "snapshot", "orders", tasking{snapshotTTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	all := &v1alpha1.CassandraTaskList{}
+	if err := c.client.List(t.Context(), all); err != nil || len(all.Items) != 2 {
+		t.Fatalf("%d tasks, %v", len(all.Items), err)
+	}
+	for i := range all.Items {
+		spec := all.Items[i].Spec
+		if compact := spec.Type == v1alpha1.TaskCompact; compact != (spec.Split != nil && *spec.Split) ||
+			compact == (spec.SnapshotTTL != nil && spec.SnapshotTTL.Duration == time.Hour) {
+			t.Errorf("created %+v", spec)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/operation"
+	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
@@ -420,6 +421,18 @@ func (f fakeJVM) Decommission(ctx context.Context) error { return f.call(ctx, "d
 
 func (f fakeJVM) Cleanup(ctx context.Context, jobs int, keyspace string, _ ...string) error {
 	return f.call(ctx, fmt.Sprintf("cleanup %s %d", keyspace, jobs))
+}
+
+// StopCompactions lets a cleanup end that the test holds up.
+func (f fakeJVM) StopCompactions(ctx context.Context, keyspace string, _ ...cassandra.Compaction) error {
+	f.mu.Lock()
+	name := "cleanup " + keyspace + " 2"
+	if hold := f.block[name]; hold != nil {
+		delete(f.block, name)
+		close(hold)
+	}
+	f.mu.Unlock()
+	return f.call(ctx, "stop "+keyspace)
 }
 
 func (f fakeJVM) Rebuild(ctx context.Context, source, keyspace string) error {

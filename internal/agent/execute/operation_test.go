@@ -74,6 +74,29 @@ func TestACleanupGoesKeyspaceByKeyspace(t *testing.T) {
 	}
 }
 
+// What is cancelled is stopped in the JVM on the keyspace in work, and begins no other.
+func TestAnOperationIsCancelled(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop", "accounts", "system_auth")
+	w.change(func() {
+		w.block["cleanup shop 2"], w.failOn["cleanup shop 2"] = make(chan struct{}), errors.New("compaction interrupted")
+	})
+	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Jobs: 2})
+	w.await("the second keyspace", func() bool { return w.called("cleanup shop 2") == 1 })
+	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) {
+		s.Operations[0].Withdraw = &v1alpha1.Withdrawal{Reason: "the task is deleted", Cancel: true}
+	})
+	const want = "cancelled: keyspace shop: compaction interrupted (cleaned up before: accounts)"
+	if o := w.ended(v1alpha1.OperationCancelled); o.Message != want || o.FinishedAt == nil {
+		t.Errorf("operation %+v", o)
+	}
+	if got := fmt.Sprint(w.callsOf("cleanup"), slices.Compact(w.callsOf("stop"))); got !=
+		"[cleanup accounts 2 cleanup shop 2] [stop shop]" {
+		t.Errorf("calls %s", got)
+	}
+}
+
 func TestOperationsThatDoNotConflictRunSideBySide(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.serve()

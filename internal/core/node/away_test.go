@@ -100,6 +100,10 @@ func TestWhyARepairIsDue(t *testing.T) {
 		"away without hints": {normal(0, time.Minute), NoteNormal{},
 			[]v1alpha1.RepairReason{v1alpha1.RepairAwayLongerThanHintWindow}},
 		"NORMAL again and again": {serving(), NoteNormal{}, nil},
+		"a scrub": {serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"},
+			Type: v1alpha1.OperationScrub}}, []v1alpha1.RepairReason{v1alpha1.RepairScrubbed}},
+		"a compaction": {serving(), RunOperation{Operation: &v1alpha1.OperationIntent{Intent: v1alpha1.Intent{ID: "o-1"},
+			Type: v1alpha1.OperationCompact}}, nil},
 		"another commit log volume": {disk(func(*Disk) {}), ClaimDisk{Cluster: uid},
 			[]v1alpha1.RepairReason{v1alpha1.RepairCommitLogLost}},
 		"its own":           {disk(func(d *Disk) { d.Volumes[1].Marker = marker }), ClaimDisk{Cluster: uid}, nil},
@@ -126,6 +130,7 @@ func TestARepairEndsWhatWasDueBefore(t *testing.T) {
 			false},
 		"of a datacenter": {v1alpha1.OperationArguments{Full: true, Datacenters: []string{"dc1"}}, false, -time.Hour,
 			false},
+		"of primary ranges": {v1alpha1.OperationArguments{Full: true, PrimaryRange: true}, false, -time.Hour, false},
 		"that failed":       {v1alpha1.OperationArguments{Full: true}, true, -time.Hour, false},
 		"that began before": {v1alpha1.OperationArguments{Full: true}, false, -time.Second, false},
 	} {

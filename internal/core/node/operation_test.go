@@ -204,6 +204,11 @@ func TestHowAnOperationEnds(t *testing.T) {
 		}
 		return f
 	}
+	cancelled := func(f *Facts) {
+		f.Record = f.Record.DeepCopy()
+		f.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "op-1",
+			Withdraw: &v1alpha1.Withdrawal{Reason: "the task is deleted", Cancel: true}}}}
+	}
 	for name, c := range map[string]struct {
 		facts  Facts
 		want   ActionKind
@@ -215,6 +220,21 @@ func TestHowAnOperationEnds(t *testing.T) {
 			"FinishOperation", false, "cleaned up shop"},
 		"it failed": {running(func(o *Operation) { o.Ended, o.Failure = true, "no source" }),
 			"FinishOperation", true, "no source"},
+		"it is cancelled": {with1(running(nil), cancelled), "CancelOperation", false, "the task is deleted"},
+		"it is withdrawn, and runs": {with1(with1(running(nil), cancelled), func(f *Facts) {
+			f.Record.Spec.Operations[0].Withdraw.Cancel = false
+		}), "", false, ""},
+		"it is cancelled already": {with1(running(func(o *Operation) { o.Cancelled = true }), cancelled), "", false, ""},
+		"it is cancelled, and init is away": {with1(with1(running(nil), cancelled), func(f *Facts) { f.Init = Init{} }), "",
+			false, ""},
+		"it was cancelled": {with1(running(func(o *Operation) {
+			o.Ended, o.Cancelled, o.Failure = true, true, "cancelled: interrupted"
+		}), cancelled), "FinishOperation", true, "cancelled: interrupted"},
+		"it was done before it was cancelled": {with1(running(func(o *Operation) {
+			o.Ended, o.Cancelled, o.Message = true, true, "compacted shop"
+		}), cancelled), "FinishOperation", false, "compacted shop"},
+		"it is cancelled, and another agent had it": {with1(running(func(o *Operation) { o.ID = "op-0" }), cancelled),
+			"ResumeOperation", false, "continues in the JVM"},
 		"it was lost sight of": {running(lost), "ResumeOperation", false, "continues in the JVM"},
 		"it was lost sight of, and its JVM is silent": {with1(running(lost),
 			func(f *Facts) { f.JVM.Problem = "refused" }), "", false, ""},
@@ -244,8 +264,16 @@ func TestHowAnOperationEnds(t *testing.T) {
 				t.Fatalf("action %v, want %s", d.Action, c.want)
 			}
 			ends, interrupts := as[FinishOperation](d.Action), as[InterruptOperation](d.Action)
-			id := ends.ID + interrupts.ID
+			id := ends.ID + interrupts.ID + as[CancelOperation](d.Action).ID
+			if cancelled := strings.Contains(name, "was cancelled") && !strings.Contains(name, "done"); cancelled &&
+				!ends.Cancelled {
+				t.Errorf("action %+v", d.Action)
+			}
 			if a := as[ResumeOperation](d.Action); a.Operation != nil {
+				if cancel := a.Operation.Withdraw != nil && a.Operation.Withdraw.Cancel; cancel !=
+					strings.Contains(name, "cancelled") {
+					t.Errorf("resumed to be cancelled: %v", cancel)
+				}
 				if id = a.Operation.ID; a.Handle.Command != 7 || !a.Operation.Arguments.Full ||
 					a.Operation.Type != v1alpha1.OperationRepair {
 					t.Errorf("action %+v", a)
