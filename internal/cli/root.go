@@ -33,6 +33,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
   plan             what the operator would do next, and what keeps it from doing so
   report           all that is known of a cluster, in a file to pass on
   uninstall        what is left, and what would hang, if Helenus is removed
+  nodetool         run nodetool in the pod of a node
 
 and, with your rights, changes what they are asked to do:
 
@@ -69,8 +70,8 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newClearLeftovers(s), newReport(s, version),
-		newUninstall(s))
+	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newNodetool(s), newClearLeftovers(s),
+		newReport(s, version), newUninstall(s))
 	root.AddCommand(s.command(startAnyway), s.command(replace), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root

@@ -1,4 +1,4 @@
 // Package operation is what the agent's brain knows of the operations that a record can ask for,
-// one file for each type: what it conflicts with, when it may not begin, and which keyspaces it
-// works on. How they are carried out is in internal/agent/operation.
+// by a table with a row for each type: what it conflicts with, when it may not begin, and which
+// keyspaces it works on. How they are carried out is in internal/agent/operation.
 package operation
