@@ -109,6 +109,8 @@ var (
 	pinned = regexp.MustCompile(`"image":"([^"@]+)@sha256:[0-9a-f]{64}"`)
 	// How long a wave took tells of those that there were.
 	took = regexp.MustCompile(`,?\\"waveTook\\":\\"[^"\\]*\\"`)
+	// For which spec a step was opened that is still open.
+	openedFor = regexp.MustCompile(`\\"generation\\":[0-9]+,`)
 	// When a ring was stopped as a whole is not known to a ledger that was rebuilt.
 	stopped  = regexp.MustCompile(`,?\\"stopped\\":\{[^}]*\}`)
 	counts   = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
@@ -180,7 +182,7 @@ func normal(o client.Object) string {
 	out = attempts.ReplaceAllString(out, "<step>/keyspaces")
 	out = altered.ReplaceAllString(out, "<altered>")
 	out = pinned.ReplaceAllString(out, `"image":"$1"`)
-	out = stopped.ReplaceAllString(out, "")
+	out = stopped.ReplaceAllString(openedFor.ReplaceAllString(out, ""), "")
 	out = took.ReplaceAllString(out, "")
 	return counts.ReplaceAllString(out, `"steps": <n>`)
 }

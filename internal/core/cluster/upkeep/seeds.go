@@ -13,7 +13,8 @@ import (
 
 // PublishSeeds publishes the addresses that the nodes use as seeds: while the ring forms those of
 // the ticket holders that the open step names, afterwards those of two or three members in each
-// datacenter. Without any address to give, the last list stays.
+// datacenter. Without any address to give, and while the ring is stopped as a whole, the last list
+// stays.
 func (k *Keeper) PublishSeeds() plan.Result {
 	names := k.seedNodes()
 	var addresses []string
@@ -24,7 +25,7 @@ func (k *Keeper) PublishSeeds() plan.Result {
 	}
 	slices.Sort(addresses)
 	k.draft.Seeds = addresses
-	if len(addresses) == 0 {
+	if len(addresses) == 0 || k.Ledger.KeepsDown() && k.Ledger.Stops() != ledger.StageStart {
 		k.draft.Seeds = k.PublishedSeeds()
 		return plan.Nothing()
 	}
