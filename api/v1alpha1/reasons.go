@@ -56,10 +56,11 @@ const (
 	// failed to resize it.
 	BlockedPodNotResized Reason = "PodNotResized"
 	// BlockedHintsNotDelivered – members keep hints for nodes that were just restarted, or, before
-	// the release changes, for any, or batches. In status.notices once they do not become fewer.
+	// the release changes or the ring stops, for any, or batches. In status.notices once they are
+	// no longer waited for.
 	BlockedHintsNotDelivered Reason = "HintsNotDelivered"
-	// BlockedClientTrafficOpen – a node of a ring that is to stop is still open to clients, or nobody
-	// knows whether it is.
+	// BlockedClientTrafficOpen – a node of a ring that is to stop is still open to clients, or
+	// nobody knows whether it is.
 	BlockedClientTrafficOpen Reason = "ClientTrafficOpen"
 	// BlockedUnknownRingMember – the ring has a member that has no CassandraNode.
 	BlockedUnknownRingMember Reason = "UnknownRingMember"

@@ -118,8 +118,8 @@ func TestStoppedWhileTheOperatorIsKilled(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// TestStoppedForLong: a ring is stopped for longer than a table keeps its deletions, beside the five
-// minutes for which a node need not note that it is NORMAL. No node waits for the user when it
+// TestStoppedForLong: a ring is stopped for longer than a table keeps its deletions, beside the
+// five minutes for which a node need not note that it is NORMAL. No node waits for the user when it
 // starts, and every row is there.
 func TestStoppedForLong(t *testing.T) {
 	onlyInFull(t)

@@ -26,12 +26,12 @@ func stopScenarios() []*Scenario {
 	with := func(acts ...Act) []Act { return append(slices.Clone(short), acts...) }
 	return []*Scenario{
 		scenario("stop", "a ring is stopped while clients write, and stays so", threeRacks, stop, anHour(isStopped)),
-		scenario("stop-start", "a ring is stopped for longer than a table keeps its deletions, and starts again at other "+
-			"addresses", threeRacks, with(stop, anHour(isStopped), start)...),
+		scenario("stop-start", "a ring is stopped for longer than a table keeps its deletions, and starts again "+
+			"at other addresses", threeRacks, with(stop, anHour(isStopped), start)...),
 		scenario("stop-two-datacenters", "a ring of two datacenters is stopped and starts again", twoCenters,
 			Act{Name: "stop", Do: respec(stopping(true)), Until: isStopped, Within: 30 * time.Minute}, start),
-		startingInVain(2, trying(scenario("stop-crossed", "a ring is stopped, and each node starts at the address that "+
-			"another had", threeRacks,
+		startingInVain(2, trying(scenario("stop-crossed", "a ring is stopped, and each node starts at the address "+
+			"that another had", threeRacks,
 			Act{Name: "stop", Do: func(w *world.World) error {
 				pods := w.Pods.Sandboxes()
 				for i, s := range pods {
@@ -39,8 +39,8 @@ func stopScenarios() []*Scenario {
 				}
 				return whileWriting(stopping(true))(w)
 			}, Until: isStopped, Within: 30 * time.Minute}, start))),
-		scenario("stop-changed", "a ring is stopped, gets another setting meanwhile, and takes it over in turn when it "+
-			"has started", threeRacks, stop,
+		scenario("stop-changed", "a ring is stopped, gets another setting meanwhile, and takes it over in turn "+
+			"when it has started", threeRacks, stop,
 			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(isStopped),
 			Act{Name: "start", Do: respec(stopping(false)), Until: all(started, rolledOut), Within: time.Hour}),
 		scenario("stop-after-one", "a ring is stopped of which a node was down for longer than a table keeps its "+
@@ -52,8 +52,8 @@ func stopScenarios() []*Scenario {
 			stop, anHour(isStopped),
 			Act{Name: "start", Do: respec(stopping(false)), Within: 30 * time.Minute,
 				Until: all(allBut(v1alpha1.PhaseDownTooLong), serves(2), succeeded(string(ledger.StopRing)))})...),
-		scenario("stop-without-one", "a ring is stopped for longer than a table keeps its deletions, and a host is lost "+
-			"meanwhile: the others start without it", threeRacks, with(stop,
+		scenario("stop-without-one", "a ring is stopped for longer than a table keeps its deletions, and a host "+
+			"is lost meanwhile: the others start without it", threeRacks, with(stop,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose)}, anHour(isStopped),
 			Act{Name: "start", Do: respec(stopping(false)), Within: 30 * time.Minute,
 				Until: all(serves(2), readyNodes(2), succeeded(string(ledger.StopRing)))},
@@ -67,8 +67,8 @@ func stopScenarios() []*Scenario {
 				Until: all(serves(0), blockedWith(v1alpha1.BlockedAgentUnreachable, clusterName+"-dc1-r1-0"))},
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: isStopped, Within: 15 * time.Minute}, start),
-		alone(scenario("stop-hints", "hints are not sent while a ring is to stop, and it stops after a while and names "+
-			"them", threeRacks,
+		alone(scenario("stop-hints", "hints are not sent while a ring is to stop, and it stops after a while and "+
+			"names them", threeRacks,
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
 			Act{Name: "write", Do: func(w *world.World) error {
 				lastPod(w).JVM().PauseHints(true)
@@ -78,8 +78,9 @@ func stopScenarios() []*Scenario {
 			Act{Name: "return", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }), Until: again,
 				Within: 15 * time.Minute},
 			Act{Name: "stop", Do: respec(stopping(true)), Within: 30 * time.Minute,
-				Until: all(isStopped, blockedWith(v1alpha1.BlockedHintsNotDelivered, clusterName+"-dc1-r3-0 keeps hints for "+
-					clusterName+"-dc1-r1-0", "the ring was stopped all the same"))}, start)),
+				Until: all(isStopped, blockedWith(v1alpha1.BlockedHintsNotDelivered,
+					clusterName+"-dc1-r3-0 keeps hints for "+clusterName+"-dc1-r1-0",
+					"the ring was stopped all the same"))}, start)),
 	}
 }
 
@@ -133,8 +134,8 @@ func (t *turn) stops(n *v1alpha1.CassandraNode) {
 	}
 }
 
-// starts judges the start of a node with all others: in each datacenter the address of a pod that is
-// there is that of a seed.
+// starts judges the start of a node with all others: in each datacenter the address of a pod that
+// is there is that of a seed.
 func (o *checker) starts(s *pod.Sandbox) {
 	if o.Fault != nil || o.lastLedger.Stops() != ledger.StageOpen {
 		return

@@ -222,8 +222,8 @@ func (p *pass) stayStopped() plan.Result {
 func (p *pass) noticeKept() {
 	if p.state.Kept != "" {
 		p.step.Notice(v1alpha1.BlockedHintsNotDelivered, p.state.Keepers, "%s: that was not delivered within %s, and "+
-			"the ring was stopped all the same. It is delivered when the ring has started, if no table of it keeps its "+
-			"deletions for less long than that takes; else repair the nodes that it is for", p.state.Kept, patience)
+			"the ring was stopped all the same. It is delivered when the ring has started, unless a table of it keeps "+
+			"its deletions for less long than that takes: then repair the nodes that it is for", p.state.Kept, patience)
 	}
 }
 
