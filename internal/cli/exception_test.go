@@ -148,7 +148,8 @@ func TestEachCommandIsExplained(t *testing.T) {
 		if c.Name() == "help" {
 			continue
 		}
-		called, named := "kubectl helenus "+c.Name(), strings.Contains(c.Use, " CLUSTER") || strings.Contains(c.Use, " NODE")
+		called := "kubectl helenus " + c.Name()
+		named := strings.Contains(c.Use, " CLUSTER") || strings.Contains(c.Use, " NODE")
 		if named {
 			called += " orders"
 		}

@@ -32,7 +32,8 @@ func install(root string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "config", "install.yaml"), []byte(installHeader+text), 0o644); err != nil {
+	err = os.WriteFile(filepath.Join(root, "config", "install.yaml"), []byte(installHeader+text), 0o644)
+	if err != nil {
 		return fmt.Errorf("write install.yaml: %w", err)
 	}
 	return nil

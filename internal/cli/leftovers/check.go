@@ -97,8 +97,8 @@ func (a *anywhere) lines() []string {
 	return out
 }
 
-// findAnywhere lists what belongs to no cluster that is there. Secrets are not among it: whoever may
-// not read all of them can check all the same, and none is without what else a cluster has.
+// findAnywhere lists what belongs to no cluster that is there. Secrets are not among it: whoever
+// may not read all of them can check all the same, and none is without what else a cluster has.
 func findAnywhere(ctx context.Context, c client.Client, present *v1alpha1.CassandraClusterList) (*anywhere, error) {
 	uids := map[string]bool{}
 	for i := range present.Items {

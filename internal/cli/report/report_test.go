@@ -72,7 +72,7 @@ func TestText(t *testing.T) {
 		"authenticator: PasswordAuthenticator", "secretName",
 		"node orders-dc1-r1-0 joined with host id 0b2c7d1e-0000-4000-8000-000000000001",
 		"/var/lib/cassandra/data/shop/orders-5a1c395eb41f11e6a5f1d9c1b0e3a3b1/nb-1-big-Data.db",
-		"image registry.example.com/helenus/agent@sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b",
+		"image r/helenus/agent@sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b",
 		"org.apache.cassandra.db.compaction.CompactionStrategyManager$AbstractStrategyHolderOfSSTables",
 	} {
 		if got := text(s); got != s {
@@ -99,14 +99,17 @@ func world(t *testing.T, funcs interceptor.Funcs) (client.Client, *v1alpha1.Cass
 		everything += planted[name].in + "\n"
 	}
 	cluster := &v1alpha1.CassandraCluster{ObjectMeta: of("shop", "orders")}
-	cluster.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"x":"applied-before"}`}
+	cluster.Annotations = map[string]string{
+		"kubectl.kubernetes.io/last-applied-configuration": `{"x":"applied-before"}`}
 	cluster.Status.History = []v1alpha1.StepRecord{{Step: "Join", Message: everything}}
 	record := &v1alpha1.CassandraNode{ObjectMeta: of("shop", "n1")}
 	record.Status.Tokens, record.Status.Message = []string{"-42"}, everything
 	pod := &corev1.Pod{ObjectMeta: of("shop", "n1")}
 	pod.Spec.Containers = []corev1.Container{{Name: "cassandra", Env: []corev1.EnvVar{
-		{Name: "DB_PASSWORD", Value: "literal-of-env"}, {Name: "OPTS", Value: everything}, {Name: "ZONE", Value: "kept"},
-		{Name: "REF_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "kept-key"}}}}}}
+		{Name: "DB_PASSWORD", Value: "literal-of-env"}, {Name: "OPTS", Value: everything},
+		{Name: "ZONE", Value: "kept"},
+		{Name: "REF_TOKEN", ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{Key: "kept-key"}}}}}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cassandra", RestartCount: 1}}
 	ledger := &corev1.ConfigMap{ObjectMeta: of("shop", "orders-ledger"),
 		Data: map[string]string{"ledger.json": `{"steps":7,"state":{"apiKey":"key-in-ledger"}}`, "plain": everything}}
@@ -160,7 +163,9 @@ func written(t *testing.T, funcs interceptor.Funcs,
 			return logs(fmt.Sprintf("%s/%s/%s %t", namespace, pod, o.Container, o.Previous))
 		},
 		Texts: []Text{
-			{"plan.json", func(context.Context) ([]byte, error) { return []byte(`{"password":"of-the-plan","n":1}`), nil }},
+			{"plan.json", func(context.Context) ([]byte, error) {
+				return []byte(`{"password":"of-the-plan","n":1}`), nil
+			}},
 			{"versions.json", func(context.Context) ([]byte, error) {
 				return nil, errors.New("no answer: password=of-an-error")
 			}},

@@ -20,8 +20,8 @@ type Event struct {
 	Type string
 	// Reason is one of v1alpha1.
 	Reason string
-	// Action tells changes of one reason apart: Kubernetes counts Events with the same type, reason,
-	// action and node as one for some minutes.
+	// Action tells changes of one reason apart: the recorder may count Events as one that differ in
+	// nothing but their message.
 	Action string
 	// Node that it is about; empty if it is about several or none.
 	Node    string
@@ -29,13 +29,18 @@ type Event struct {
 }
 
 // Events are the changes from one status of a cluster to the next. Before is the status in the API,
-// so that a change is told once, by whichever operator writes it.
+// so that a change is told once, by whichever operator writes it. That the nodes of a cluster that
+// is being deleted go down is what was asked for.
 func Events(before, after v1alpha1.CassandraClusterStatus) []Event {
 	c := changes{before: before, after: after}
 	c.formed()
 	c.steps()
-	c.conditions()
-	c.nodes()
+	c.stalled()
+	if ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady); ready == nil ||
+		ready.Reason != v1alpha1.ReasonDeleting {
+		c.available()
+		c.nodes()
+	}
 	c.restarts()
 	return c.events
 }
@@ -87,6 +92,7 @@ func (c *changes) steps() {
 		}
 		kind, reason := corev1.EventTypeNormal, v1alpha1.EventStepFinished
 		switch s.Result {
+		case v1alpha1.StepSucceeded:
 		case v1alpha1.StepFailed:
 			kind, reason = corev1.EventTypeWarning, v1alpha1.EventStepFailed
 		case v1alpha1.StepWithdrawn:
@@ -112,14 +118,20 @@ func only(nodes []string) string {
 	return ""
 }
 
-func (c *changes) conditions() {
-	was := func(kind string) *metav1.Condition { return meta.FindStatusCondition(c.before.Conditions, kind) }
-	is := func(kind string) *metav1.Condition { return meta.FindStatusCondition(c.after.Conditions, kind) }
-	if now, old := is(v1alpha1.ConditionStalled), was(v1alpha1.ConditionStalled); now != nil &&
-		(old == nil || old.Reason != now.Reason) {
+// condition is one as it was, and as it is now.
+func (c *changes) condition(kind string) (old, now *metav1.Condition) {
+	return meta.FindStatusCondition(c.before.Conditions, kind), meta.FindStatusCondition(c.after.Conditions, kind)
+}
+
+func (c *changes) stalled() {
+	old, now := c.condition(v1alpha1.ConditionStalled)
+	if now != nil && (old == nil || old.Reason != now.Reason) {
 		c.add(corev1.EventTypeWarning, v1alpha1.EventStalled, now.Reason, "", "%s: %s", now.Reason, now.Message)
 	}
-	now, old := is(v1alpha1.ConditionAvailable), was(v1alpha1.ConditionAvailable)
+}
+
+func (c *changes) available() {
+	old, now := c.condition(v1alpha1.ConditionAvailable)
 	if now == nil || old == nil || now.Status == old.Status {
 		return
 	}
@@ -164,7 +176,8 @@ func (c *changes) nodes() {
 		cut := len(c.after.Unhealthy) >= mostNodes && u.Name > c.after.Unhealthy[mostNodes-1].Name
 		if u.Trouble != v1alpha1.TroubleUnreachable && troubleBefore(c.after.Unhealthy, u.Name) == "" &&
 			!worked(u.Name) && !cut {
-			c.add(corev1.EventTypeNormal, v1alpha1.EventNodeUp, "Up", u.Name, "node %s is %s no more", u.Name, u.Trouble)
+			c.add(corev1.EventTypeNormal, v1alpha1.EventNodeUp, "Up", u.Name, "node %s is no longer %s", u.Name,
+				u.Trouble)
 		}
 	}
 }

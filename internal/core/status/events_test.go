@@ -73,6 +73,11 @@ func TestEvents(t *testing.T) {
 			available(metav1.ConditionFalse, v1alpha1.ReasonRangesAtRisk), []string{"Unavailable RangesAtRisk "}},
 		"well again": {available(metav1.ConditionFalse, v1alpha1.ReasonRangesAtRisk),
 			available(metav1.ConditionTrue, v1alpha1.ReasonConsistencyKept), []string{"Available ConsistencyKept "}},
+		"a cluster is being deleted": {
+			available(metav1.ConditionTrue, v1alpha1.ReasonConsistencyKept),
+			s{Unhealthy: trouble(v1alpha1.TroubleDown).Unhealthy, Conditions: slices.Concat(
+				available(metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady).Conditions,
+				condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting))}, nil},
 		"first available": {available(metav1.ConditionFalse, v1alpha1.ReasonForming),
 			available(metav1.ConditionTrue, v1alpha1.ReasonConsistencyKept), nil},
 		"a node goes down": {s{}, trouble(v1alpha1.TroubleDown), []string{"NodeDown Down n1"}},
@@ -127,7 +132,8 @@ func TestWhatEventsAreMadeOf(t *testing.T) {
 	ended := second(50)
 	s := twoNodes(func(n1, n2 *facts.Node, s *facts.Snapshot) {
 		n1.Agent.Ring.Endpoints[1].Live = false
-		n1.Record.Status.Restarts = &v1alpha1.RestartsStatus{Count: 1, LastReason: v1alpha1.RestartKilled, LastAt: &ended}
+		n1.Record.Status.Restarts = &v1alpha1.RestartsStatus{Count: 1, LastReason: v1alpha1.RestartKilled,
+			LastAt: &ended}
 		n2.Agent = nil
 		s.Ledger.Step = &ledger.Step{ID: "x-1", Kind: ledger.RollOut, OpenedAt: opened}
 	})

@@ -27,9 +27,9 @@ const (
 	longestField = 1024
 )
 
-// Of is the status of a cluster after a pass of which the writes were carried out that the plan still
-// has. Failure is the write that failed, if one did, and rejected is why the API server does not want
-// pods or claims as they are. A status that equals the
+// Of is the status of a cluster after a pass. The writes of the plan are those that were carried
+// out, failure is the write that failed, if one did, and rejected is why the API server does not
+// want pods or claims as they are. A status that equals the
 // present one is not written, so nothing in it may change by itself.
 func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.Time) v1alpha1.CassandraClusterStatus {
 	if rejected != nil && decided.Stalled == nil {
