@@ -50,14 +50,14 @@ type DisruptionPolicy struct {
 
 // ReplacementPolicy says how members are replaced whose disks or hosts are lost.
 type ReplacementPolicy struct {
-	// Mode: Automatic replaces a member that is lost; Recommend says so in status.recommended, and a
-	// person asks for it. Default: Automatic.
+	// Mode: Automatic replaces a member that is lost; Recommend says so in status.recommended, and
+	// a person asks for it. Default: Automatic.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Mode Automation `json:"mode,omitempty"`
 
-	// After is how long a member must have been lost, with no other member seeing it up: from 10m to
-	// 168h. Default: 15m.
+	// After is how long a member must have been lost, with no other member seeing it up: from 10m
+	// to 168h. Default: 15m.
 	// +optional
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:Type=string
@@ -67,8 +67,8 @@ type ReplacementPolicy struct {
 
 	// Repair: Before repairs the other replicas of what the member had before it is replaced: a
 	// replacement takes each range from one replica, and would miss a write that this one has
-	// missed. After replaces it at once and recommends its repair. While a further member is down it
-	// is always After. Default: Before.
+	// missed. After replaces it at once and recommends its repair. While a further member is down
+	// it is always After. Default: Before.
 	// +optional
 	// +kubebuilder:default=Before
 	Repair ReplacementRepair `json:"repair,omitempty"`

@@ -58,8 +58,8 @@ const (
 	ExceptionRepair ExceptionType = "Repair"
 	// ExceptionReplace – a replacement that is recommended for the node is carried out.
 	ExceptionReplace ExceptionType = "Replace"
-	// ExceptionAcceptLoss – the node is replaced although writes of the given keyspace may have been
-	// on its disk alone, or on that and on disks of nodes that are down.
+	// ExceptionAcceptLoss – the node is replaced although writes of the given keyspace may have
+	// been on its disk alone, or on that and on disks of nodes that are down.
 	ExceptionAcceptLoss ExceptionType = "AcceptLoss"
 )
 
@@ -318,7 +318,7 @@ const (
 	RepairDownLongerThanGCGrace RepairReason = "DownLongerThanGCGrace"
 	// RepairScrubbed – a scrub has rewritten its SSTables, and left out what could not be read.
 	RepairScrubbed RepairReason = "Scrubbed"
-	// RepairReplaced – the node has replaced a lost member, and took each range from one replica that
-	// was not repaired before.
+	// RepairReplaced – the node has replaced a lost member, and took each range from one replica
+	// that was not repaired before.
 	RepairReplaced RepairReason = "Replaced"
 )

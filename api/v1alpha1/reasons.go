@@ -88,8 +88,8 @@ const (
 	BlockedCleanupDue Reason = "CleanupDue"
 	// BlockedRepairDue – the data of a node that stays must be repaired.
 	BlockedRepairDue Reason = "RepairDue"
-	// BlockedSecondRackDown – beside a lost member one of another rack is down, and the replicas that
-	// are left may lack writes.
+	// BlockedSecondRackDown – beside a lost member one of another rack is down, and the replicas
+	// that are left may lack writes.
 	BlockedSecondRackDown Reason = "SecondRackDown"
 	// BlockedLossNotAccepted – the replicas that are left without a lost member may lack writes, or
 	// there are none.

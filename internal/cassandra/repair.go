@@ -17,8 +17,8 @@ type RepairOptions struct {
 	PrimaryRangesOnly bool
 	// Datacenters limits it to replicas there, which must include the node's own; empty: all.
 	Datacenters []string
-	// Hosts limits it to replicas at these addresses, the node's own among them; empty: all. Of each
-	// range that the node has it needs two.
+	// Hosts limits it to replicas at these addresses, the node's own among them; empty: all. Of
+	// each range that the node has it needs two.
 	Hosts []string
 	// Incremental compares only what no repair has seen before, and marks it as repaired. All
 	// replicas must be up.

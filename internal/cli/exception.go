@@ -165,8 +165,8 @@ It writes an exception into the spec of the CassandraCluster, with your rights.`
 		if !slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
 			return r.Operation == "Replace" && slices.Contains(r.Nodes, node.Name)
 		}) {
-			return fmt.Errorf("no replacement of node %s is recommended: status.recommended of CassandraCluster %s does "+
-				"not name it", node.Name, cluster.Name)
+			return fmt.Errorf("no replacement of node %s is recommended: status.recommended of CassandraCluster %s "+
+				"does not name it", node.Name, cluster.Name)
 		}
 		return nil
 	},

@@ -14,8 +14,8 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// replacedAfter is the shortest time after which a lost member is replaced, and replacement how long
-// that takes at most: its repair before, the waits of Cassandra, and one attempt in vain.
+// replacedAfter is the shortest time after which a lost member is replaced, and replacement how
+// long that takes at most: its repair before, the waits of Cassandra, and one attempt in vain.
 const (
 	replacedAfter = 10 * time.Minute
 	replacement   = 15 * time.Minute

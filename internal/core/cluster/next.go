@@ -112,8 +112,8 @@ func sharedObjects(p *pass) plan.Result { return p.keeper.SharedObjects(p.engine
 
 func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
 
-// recoverMembers replaces a member that is lost, also while a step of a lower class is open of which
-// nothing is under way.
+// recoverMembers replaces a member that is lost, also while a step of a lower class is open of
+// which nothing is under way.
 func recoverMembers(p *pass) plan.Result {
 	if p.engine.View().SpecRejected || !p.engine.Yields() {
 		return plan.Nothing()

@@ -20,7 +20,8 @@ func replacement() Facts {
 	return f
 }
 
-// What the operator has published as replaced starts nowhere, and the peers of its node are told so.
+// What the operator has published as replaced starts nowhere, and the peers of its node are told
+// so.
 func TestAReplacedMemberStartsNowhere(t *testing.T) {
 	f := member()
 	f.Replaced = []string{f.Memory.Member.HostID}
@@ -43,8 +44,9 @@ func TestInWhosePlaceANodeStarts(t *testing.T) {
 		guard  v1alpha1.Reason
 	}{
 		"the member that it was": {func(*Facts) {}, ""},
-		"another one":            {func(f *Facts) { f.Record.Spec.Join.Replace.HostID = hostB }, v1alpha1.BlockedDiskUnreadable},
-		"without a ticket":       {func(f *Facts) { f.Record.Spec.Join = nil }, v1alpha1.BlockedDiskUnreadable},
+		"another one": {func(f *Facts) { f.Record.Spec.Join.Replace.HostID = hostB },
+			v1alpha1.BlockedDiskUnreadable},
+		"without a ticket": {func(f *Facts) { f.Record.Spec.Join = nil }, v1alpha1.BlockedDiskUnreadable},
 		"by a ticket that replaces nobody": {func(f *Facts) {
 			f.Record.Spec.Join.Mode, f.Record.Spec.Join.Replace = v1alpha1.JoinBootstrap, nil
 		}, v1alpha1.BlockedDiskUnreadable},

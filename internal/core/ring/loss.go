@@ -13,8 +13,8 @@ type Shortage struct {
 }
 
 // Shortages are the ranges that would lack writes once a lost node is replaced while others are
-// down: the worst of each set of keyspaces that are replicated alike. Any so many replicas that they
-// have one in common with every quorum have every write.
+// down: the worst of each set of keyspaces that are replicated alike. Any so many replicas that
+// they have one in common with every quorum have every write.
 func (p *Protection) Shortages(lost string, down []string) ([]Shortage, error) {
 	nodes, err := p.ring.find([]string{lost})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each keyspace of which the replicas that are up may lack a write is named, with who is up and down
-// of the range that is worst off.
+// Each keyspace of which the replicas that are up may lack a write is named, with who is up and
+// down of the range that is worst off.
 func TestWhatIsLostWithANode(t *testing.T) {
 	keyspaces := []Keyspace{{"three", topology(t, "dc1=3")}, {"pair", topology(t, "dc1=2")},
 		{"single", topology(t, "dc1=1")}, {"far", topology(t, "dc2=3")}}
@@ -25,8 +25,8 @@ func TestWhatIsLostWithANode(t *testing.T) {
 		}
 		var got []string
 		for _, s := range shortages {
-			got = append(got, fmt.Sprintf("%s: %v up, %v down, %d needed", strings.Join(s.Keyspaces, ", "), s.Up, s.Down,
-				s.Needed))
+			got = append(got, fmt.Sprintf("%s: %v up, %v down, %d needed", strings.Join(s.Keyspaces, ", "), s.Up,
+				s.Down, s.Needed))
 		}
 		if text := strings.Join(got, "; "); text != want {
 			t.Errorf("with %q down: %s, want %s", down, text, want)

@@ -49,7 +49,8 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 	if text := options["hosts"]; text != "" {
 		hosts = strings.Split(text, ",")
 		if options["primaryRange"] == "true" {
-			return nil, exception(illegalArgument, "You need to run primary range repair on all nodes in the cluster.")
+			return nil, exception(illegalArgument, "You need to run primary range repair on all nodes in the "+
+				"cluster.")
 		}
 	}
 	if slices.ContainsFunc(p.repairs, func(r *repair) bool { return r.keyspace == name && r.state == repairRuns }) {

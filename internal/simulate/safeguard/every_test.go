@@ -34,8 +34,8 @@ var excused = map[string][]excuse{
 		{"the agent asks the same again as the operator's guards on a roll-out, of which TestTheGateOfARollOut takes " +
 			"some away; core/node's tests have it refuse",
 			[]string{"JVMNotAnswering", "TopologyChangeInProgress"}},
-		{"MemberDiskMissing refuses the disk of a member that was replaced, too, where there is a record; core/node's " +
-			"TestInWhosePlaceANodeStarts has it refuse", []string{"HostIDReplaced", "NoContactWithCluster"}},
+		{"MemberDiskMissing refuses the disk of a member that was replaced, too, where there is a record; " +
+			"core/node's TestInWhosePlaceANodeStarts has it refuse", []string{"HostIDReplaced", "NoContactWithCluster"}},
 		{"Cassandra refuses to start on such a disk, or joins with other tokens: the checker of leave-killed would " +
 			"say it, and core/node's tests have it refuse", []string{"NodeHasLeft"}},
 		{"nobody writes what a later release may: it comes with the operations of that",

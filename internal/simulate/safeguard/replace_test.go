@@ -12,12 +12,12 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// A replacement takes each range from one replica. Where that lacks a write which the lost node had,
-// two of three lack it then, unless they were repaired before.
+// A replacement takes each range from one replica. Where that lacks a write which the lost node
+// had, two of three lack it then, unless they were repaired before.
 func TestTheOthersAreRepairedBeforeAReplacement(t *testing.T) {
 	scenario := func(when v1alpha1.ReplacementRepair) trial.Trial {
-		return trial.Trial{Scenario: trial.ReplaceLostDisk("replace-laggard", "a member is replaced, and another lacks rows",
-			when), Seed: 1}
+		return trial.Trial{Scenario: trial.ReplaceLostDisk("replace-laggard", "a member is replaced, and another lacks "+
+			"rows", when), Seed: 1}
 	}
 	holds(t, scenario(v1alpha1.ReplacementRepairBefore))
 	caught(t, scenario(v1alpha1.ReplacementRepairAfter), "a write that was acknowledged is lost")

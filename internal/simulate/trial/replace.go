@@ -20,21 +20,22 @@ const (
 // replaceScenarios are those in which a member is lost and replaced without hands.
 func replaceScenarios() []*Scenario {
 	return []*Scenario{
-		ReplaceLostDisk("replace-disk-lost", "the disk of a member is lost while another one lacks rows: the others are "+
-			"repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
+		ReplaceLostDisk("replace-disk-lost", "the disk of a member is lost while another one lacks rows: the others "+
+			"are repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
 		replaceCutOff(), replaceHostGone(), replaceAsked(),
 	}
 }
 
-// ReplaceLostDisk is a ring in which the disk of a member is lost while another one lacks what it was
-// sent, and that is repaired before the node is replaced, or after.
+// ReplaceLostDisk is a ring in which the disk of a member is lost while another one lacks what it
+// was sent, and that is repaired before the node is replaced, or after.
 func ReplaceLostDisk(name, about string, repair v1alpha1.ReplacementRepair) *Scenario {
 	return replacing(scenario(name, about, threeRacks.with(replacesBy(repair)),
 		Act{Name: "have one lack rows", Do: lacksRows},
 		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: all(replaced, grown), Within: time.Hour}))
 }
 
-// replaceCutOff is a replacement whose JVM is killed while it streams: the same ticket begins again.
+// replaceCutOff is a replacement whose JVM is killed while it streams: the same ticket begins
+// again.
 func replaceCutOff() *Scenario {
 	killed := func(w *world.World) error {
 		for _, s := range w.Pods.Sandboxes() {
@@ -53,7 +54,8 @@ func replaceCutOff() *Scenario {
 // replaceHostGone is a member whose host is gone for certain, and its volume with it: it gets
 // another one elsewhere, and the claim of the first stays.
 func replaceHostGone() *Scenario {
-	s := replacing(scenario("replace-host-gone", "the host of a member is gone for good: the node is replaced on another",
+	s := replacing(scenario("replace-host-gone", "the host of a member is gone for good: the node is replaced on "+
+		"another",
 		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
 		Act{Name: "lose the host", Do: func(w *world.World) error {
 			w.Line.After(time.Minute, "a client writes", func() { probe(w, 60) })
@@ -69,7 +71,8 @@ func replaceHostGone() *Scenario {
 
 // replaceAsked is a ring whose user decides on replacements.
 func replaceAsked() *Scenario {
-	return replacing(scenario("replace-asked", "the disk of a member is lost, and it is replaced when its user asks for it",
+	return replacing(scenario("replace-asked", "the disk of a member is lost, and it is replaced when its user asks "+
+		"for it",
 		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
 			replacesBy(v1alpha1.ReplacementRepairAfter)(c)
 			c.Spec.Replacement.Mode = v1alpha1.AutomationRecommend
@@ -79,7 +82,8 @@ func replaceAsked() *Scenario {
 		Act{Name: "ask for it", Do: func(w *world.World) error {
 			return respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Exceptions = append(s.Exceptions, v1alpha1.Exception{Name: "replace", Type: v1alpha1.ExceptionReplace,
-					Node: lostNode, Reason: "its disk is gone", Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour))})
+					Node: lostNode, Reason: "its disk is gone",
+					Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour))})
 			})(w)
 		}, Until: all(replaced, grown, recommends(string(v1alpha1.OperationRepair))), Within: time.Hour}))
 }
@@ -112,7 +116,8 @@ func lacksRows(w *world.World) error {
 	return nil
 }
 
-// replaced says that the lost node is another member, and that its record knows whose place it took.
+// replaced says that the lost node is another member, and that its record knows whose place it
+// took.
 func replaced(w *world.World) bool {
 	n, _ := w.Server.Object("CassandraNode", keyOf(lostNode)).(*v1alpha1.CassandraNode)
 	return n != nil && len(n.Spec.Replaced) > 0 && n.Spec.Join == nil && n.Spec.Member != nil &&

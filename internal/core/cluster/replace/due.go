@@ -41,8 +41,8 @@ func (r replacer) due(v *assess.View) *procedure.Proposal {
 			recommended = append(recommended, l.Node)
 		case left > 0:
 			notices = append(notices, v1alpha1.Notice{Reason: v1alpha1.NoticeMemberLost, Nodes: []string{l.Node},
-				Message: fmt.Sprintf("node %s %s; it is replaced at %s unless it comes back", l.Node, inWords(v, l.Node),
-					l.Since.Add(after).UTC().Format(time.RFC3339))})
+				Message: fmt.Sprintf("node %s %s; it is replaced at %s unless it comes back", l.Node,
+					inWords(v, l.Node), l.Since.Add(after).UTC().Format(time.RFC3339))})
 			if wake == 0 || left < wake {
 				wake = left
 			}
@@ -138,7 +138,8 @@ func open(v *assess.View, lost ledger.Lost) (*procedure.Opening, []guard.Refusal
 	what := fmt.Sprintf("replacing node %s (host id %s), which %s", lost.Node, lost.HostID, inWords(v, lost.Node))
 	return &procedure.Opening{
 		Stage: ledger.StageHints, Datacenters: []string{v.DatacenterOf(lost.Node)}, Nodes: nodes, State: state,
-		Why: "node " + lost.Node + " is to be replaced", Event: "ReplacingNode", EventMessage: what, ResultMessage: what,
+		Why: "node " + lost.Node + " is to be replaced", Event: "ReplacingNode", EventMessage: what,
+		ResultMessage: what,
 	}, nil
 }
 

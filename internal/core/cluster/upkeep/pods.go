@@ -209,21 +209,6 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 	return len(pins) == len(volumes)
 }
 
-// takesPlace says that a node has a ticket to replace a member whose claims are out of reach: it gets
-// others.
-func takesPlace(n *facts.Node) bool {
-	t := n.Record.Spec.Join
-	return t != nil && t.Replace != nil && slices.ContainsFunc(n.Record.Spec.Replaced,
-		func(r v1alpha1.ReplacedMember) bool { return r.HostID == t.Replace.HostID && r.ClaimUID != "" })
-}
-
-// isOlder says that the pod of a node was made before the claims that its record pins: it uses others.
-func isOlder(n *facts.Node) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(n.Claims)), func(c *facts.Claim) bool {
-		return c.Claim != nil && n.Pod.CreationTimestamp.Before(&c.Claim.CreationTimestamp)
-	})
-}
-
 // pin writes into the record of a node which claims are its own.
 func (k *Keeper) pin(n *facts.Node, pins map[string]v1alpha1.ClaimReference, why string) {
 	record := render.ForApply(k.Owner(), n.Record)

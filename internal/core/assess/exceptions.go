@@ -1,0 +1,40 @@
+package assess
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// LongestException is how far ahead an exception may end.
+const LongestException = 7 * 24 * time.Hour
+
+// RepairAsked says that a person has asked for the repair that is due for a node.
+func (v *View) RepairAsked(node string) bool {
+	return len(v.exceptions(v1alpha1.ExceptionRepair, node)) > 0
+}
+
+// ReplacementAsked says that a person has asked for the replacement of a node.
+func (v *View) ReplacementAsked(node string) bool {
+	return len(v.exceptions(v1alpha1.ExceptionReplace, node)) > 0
+}
+
+// LossAccepted are the keyspaces of which a person accepts that writes are lost with a node.
+func (v *View) LossAccepted(node string) []string {
+	var out []string
+	for _, e := range v.exceptions(v1alpha1.ExceptionAcceptLoss, node) {
+		out = append(out, e.Keyspace)
+	}
+	return out
+}
+
+// exceptions of a type for a node that hold now.
+func (v *View) exceptions(kind v1alpha1.ExceptionType, node string) []v1alpha1.Exception {
+	var out []v1alpha1.Exception
+	for _, e := range v.Cluster.Spec.Exceptions {
+		if e.Type == kind && e.Node == node && v.Now.Before(e.Until.Time) && e.Until.Sub(v.Now) <= LongestException {
+			out = append(out, e)
+		}
+	}
+	return out
+}
