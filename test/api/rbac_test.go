@@ -179,7 +179,7 @@ func TestAgentRole(t *testing.T) {
 		metav1.CreateOptions{})
 	must(t, err)
 	for _, name := range []string{v1alpha1.SeedsName("demo"), v1alpha1.LedgerName("demo")} {
-		seeds := render.Seeds(owner, []string{"10.0.0.1"})
+		seeds := render.Seeds(owner, []string{"10.0.0.1"}, nil)
 		seeds.Name = name
 		_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), seeds, metav1.CreateOptions{})
 		must(t, err)
