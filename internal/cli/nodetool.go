@@ -26,8 +26,8 @@ func newNodetool(s *settings) *cobra.Command {
 		Example: "  kubectl helenus nodetool orders-dc1-r1-0 -- tablestats shop.carts",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || cmd.ArgsLenAtDash() != 1 {
-				return errors.New("name one CassandraNode, and after -- what nodetool is to do: kubectl helenus nodetool " +
-					"orders-dc1-r1-0 -- status")
+				return errors.New("name one CassandraNode, and after -- what nodetool is to do: kubectl helenus " +
+					"nodetool orders-dc1-r1-0 -- status")
 			}
 			return nil
 		},
@@ -60,8 +60,8 @@ func (c *connection) executor(pod string, command []string) (remotecommand.Execu
 		return nil, err
 	}
 	target := clientset.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("pods").Name(pod).
-		SubResource("exec").VersionedParams(&corev1.PodExecOptions{Container: layout.CassandraContainer, Command: command,
-		Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+		SubResource("exec").VersionedParams(&corev1.PodExecOptions{Container: layout.CassandraContainer,
+		Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
 	websocket, err := remotecommand.NewWebSocketExecutor(c.config, "GET", target.String())
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestNodetoolIsRunBesideCassandra(t *testing.T) {
 	}
 	for _, arguments := range [][]string{{"nodetool"}, {"nodetool", "orders-dc1-r1-0"},
 		{"nodetool", "orders-dc1-r1-0", "status"}, {"nodetool", "--", "status"}} {
-		root := New("test", newDesk().settings.streams)
+		root := New("test", newDesk().streams)
 		root.SetArgs(arguments)
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "after --") {
 			t.Errorf("%v: %v", arguments, err)

@@ -136,8 +136,8 @@ func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
 
 func stop(c *v1alpha1.CassandraCluster) (string, error) {
 	if c.Spec.Stopped {
-		return "", fmt.Errorf("CassandraCluster %s is asked to stop already; kubectl helenus status %s shows how far it "+
-			"is", c.Name, c.Name)
+		return "", fmt.Errorf("CassandraCluster %s is asked to stop already; kubectl helenus status %s shows how far "+
+			"it is", c.Name, c.Name)
 	}
 	c.Spec.Stopped = true
 	if c.Spec.Paused {
@@ -149,8 +149,8 @@ func stop(c *v1alpha1.CassandraCluster) (string, error) {
 
 func start(c *v1alpha1.CassandraCluster) (string, error) {
 	if !c.Spec.Stopped {
-		return "", fmt.Errorf("CassandraCluster %s is not asked to stop; kubectl helenus status %s shows what it waits "+
-			"for", c.Name, c.Name)
+		return "", fmt.Errorf("CassandraCluster %s is not asked to stop; kubectl helenus status %s shows what it "+
+			"waits for", c.Name, c.Name)
 	}
 	c.Spec.Stopped = false
 	return "starts; kubectl helenus status " + c.Name + " shows how far it is", nil

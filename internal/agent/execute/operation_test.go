@@ -80,7 +80,8 @@ func TestAnOperationIsCancelled(t *testing.T) {
 	a, _ := w.serve()
 	w.keyspaces("shop", "accounts", "system_auth")
 	w.change(func() {
-		w.block["cleanup shop 2"], w.failOn["cleanup shop 2"] = make(chan struct{}), errors.New("compaction interrupted")
+		w.block["cleanup shop 2"] = make(chan struct{})
+		w.failOn["cleanup shop 2"] = errors.New("compaction interrupted")
 	})
 	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{Jobs: 2})
 	w.await("the second keyspace", func() bool { return w.called("cleanup shop 2") == 1 })

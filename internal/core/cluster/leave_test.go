@@ -287,10 +287,9 @@ func TestALedgerLostWhileANodeLeaves(t *testing.T) {
 			w := leaving(t, phase)
 			n := w.snapshot.Nodes[newcomer]
 			id := n.Record.Spec.Operations[0].ID
-			switch phase {
-			case v1alpha1.OperationSucceeded:
+			if phase == v1alpha1.OperationSucceeded {
 				n.Agent.Ring, n.Agent.Disk = nil, v1alpha1.DiskLeft
-			case v1alpha1.OperationRunning:
+			} else if phase == v1alpha1.OperationRunning {
 				n.Agent.Ring.Mode = facts.ModeLeaving
 			}
 			w.snapshot.Ledger = nil

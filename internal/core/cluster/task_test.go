@@ -237,7 +237,8 @@ func TestWhatRunsOfATaskIsCancelled(t *testing.T) {
 		w := formed(t)
 		w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
 		w.work(constantly(v1alpha1.OperationCancelled))
-		first := w.give("first", v1alpha1.CassandraTaskSpec{Type: kind, Deadline: &metav1.Duration{Duration: time.Hour}})
+		first := w.give("first", v1alpha1.CassandraTaskSpec{Type: kind,
+			Deadline: &metav1.Duration{Duration: time.Hour}})
 		next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
 		w.settle()
 		w.wantTask(first, "Running 0/3 [r1-0=Running/1 r2-0=Pending/0 r3-0=Pending/0]")

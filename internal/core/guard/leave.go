@@ -104,8 +104,8 @@ func dataFits(of Leaving) []Finding {
 			why, stalled := tooFull(of.Nodes[other], share.by)
 			if why != "" {
 				out = append(out, Finding{Nodes: []string{other}, Stalled: stalled, Message: fmt.Sprintf("once node "+
-					"%s has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, give "+
-					"the nodes larger volumes, or describe more nodes", name, other, why, share.by,
+					"%s has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, "+
+					"give the nodes larger volumes, or describe more nodes", name, other, why, share.by,
 					words.List(share.of, 3))})
 			}
 		}

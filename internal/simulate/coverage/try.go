@@ -271,7 +271,7 @@ func (a *attempt) named(refusal string) bool {
 	for _, part := range strings.Split(a.Path, ".") {
 		switch name := strings.TrimSuffix(part, "[]"); name {
 		case "datacenters", "racks", "nodes", "nodesPerRack":
-			names = append(names, "growing", "shrinking")
+			names = append(names, "the spec has ", "the spec lacks ")
 		case "node", "placement", "storage", "name": // not much of a name
 		default:
 			names = append(names, name)
