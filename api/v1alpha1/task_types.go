@@ -168,8 +168,9 @@ type CassandraTaskSpec struct {
 	// +kubebuilder:validation:Maximum=5
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 
-	// Deadline is how long the task may take from when it is its turn. On nodes that are not done by
-	// then it fails: what has begun is cancelled where Cassandra can. At most 168h. Default: 24h.
+	// Deadline is how long the task may take from when it is its turn. On nodes that are not done
+	// by then it fails: what has begun is cancelled where Cassandra can. At most 168h.
+	// Default: 24h.
 	// +optional
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:Type=string

@@ -62,8 +62,8 @@ func (n *Node) StartRepair(ctx context.Context, keyspace string, options RepairO
 	return command, nil
 }
 
-// StopRepairs fails all repairs that this node has started, and all that it takes part in for others
-// (ActiveRepairService#terminateSessions, 4.1 and 5.0).
+// StopRepairs fails all repairs that this node has started, and all that it takes part in for
+// others (ActiveRepairService#terminateSessions, 4.1 and 5.0).
 func (n *Node) StopRepairs(ctx context.Context) error {
 	if err := n.call(ctx, jolokia.Exec(beanStorageService, "forceTerminateAllRepairSessions()"), nil); err != nil {
 		return fmt.Errorf("stop repairs: %w", err)

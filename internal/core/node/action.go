@@ -117,7 +117,8 @@ type (
 		Ask []string
 		// StartID of the JVM that joins meanwhile; 0 if none does.
 		StartID uint64
-		// GoingDown says that this node goes down unless another one does, and tells those that ask.
+		// GoingDown says that this node goes down unless another one does, and tells those that
+		// ask.
 		GoingDown bool
 	}
 	// LookAtRing asks the JVM for its view, now.

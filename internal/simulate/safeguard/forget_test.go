@@ -25,14 +25,15 @@ func forgetful(w world.Wrap) world.Wrap {
 // The store of own writes: an operator whose view does not show its last status must not take the
 // one before for the present one. Without it the status stays wrong until something else happens.
 func TestOwnWritesAreWaitedFor(t *testing.T) {
-	s := trial.Named("status-stale", "a JVM is killed while the operator does not see what it says of its cluster",
+	s := trial.Named("status-stale", "a host is cut off while the operator does not see what it says of its cluster",
 		true, nil,
-		trial.Act{Name: "kill a JVM", Do: func(w *world.World) error {
+		trial.Act{Name: "cut a host off", Do: func(w *world.World) error {
 			w.Operators()[0].Freeze("CassandraCluster")
-			w.Pods.Sandboxes()[0].JVM().Kill()
+			w.Partition(w.Pods.Sandboxes()[0].Host(), true)
 			return nil
-		}, Until: func(w *world.World) bool { return !trial.Serves(w) }, Within: 5 * time.Minute},
+		}, Until: func(w *world.World) bool { return !healthy(w) }, Within: 5 * time.Minute},
 		trial.Act{Name: "the view continues", Do: func(w *world.World) error {
+			w.Heal(w.Pods.Sandboxes()[0].Host())
 			w.Line.RunFor(130 * time.Second)
 			w.Operators()[0].Thaw()
 			return nil

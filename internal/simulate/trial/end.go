@@ -91,7 +91,7 @@ var chance = map[string]bool{
 	"creationTimestamp": true, "selfLink": true,
 	"lastTransitionTime": true, "since": true, "startedAt": true, "finishedAt": true, "restarts": true,
 	"attempts":  true,
-	"addresses": true, "history": true,
+	"addresses": true, "history": true, "jvmRestarts": true,
 	"nodeName": true, "host": true, "address": true, "clusterIP": true, "clusterIPs": true, "volumeName": true,
 	"load": true,
 	// Which container of an agent was replaced; a pod that was made later has none.

@@ -305,7 +305,9 @@ func (r *run) note(m Point) {
 }
 
 func (r *run) after(request *apiserver.Request, err error) error {
-	if apierrors.IsInvalid(err) { // which is tried again for ever, and nothing else is said meanwhile
+	// What is invalid is tried again for ever, and nothing else is said meanwhile; by its uid
+	// another object is refused, as it is to be.
+	if apierrors.IsInvalid(err) && !strings.Contains(err.Error(), "metadata.uid") {
 		r.violated("%s is refused: %v", request, err)
 	}
 	if _, here := r.open[request.Sequence]; !here {

@@ -28,8 +28,8 @@ func stopScenarios() []*Scenario {
 		scenario("stop", "a ring is stopped while clients write, and stays so", threeRacks, stop, anHour(isStopped)),
 		scenario("stop-start", "a ring is stopped for longer than a table keeps its deletions, and starts again "+
 			"at other addresses", threeRacks, with(stop, anHour(isStopped), start)...),
-		scenario("stop-two-datacenters", "a ring of two datacenters is stopped and starts again", twoCenters,
-			Act{Name: "stop", Do: respec(stopping(true)), Until: isStopped, Within: 30 * time.Minute}, start),
+		inBoth(scenario("stop-two-datacenters", "a ring of two datacenters is stopped and starts again", twoCenters,
+			Act{Name: "stop", Do: respec(stopping(true)), Until: isStopped, Within: 30 * time.Minute}, start)),
 		startingInVain(2, trying(scenario("stop-crossed", "a ring is stopped, and each node starts at the address "+
 			"that another had", threeRacks,
 			Act{Name: "stop", Do: func(w *world.World) error {
@@ -151,4 +151,10 @@ func (o *checker) starts(s *pod.Sandbox) {
 			o.violated("node %s starts with all others, and no seed of datacenter %s is there", s.Name(), dc)
 		}
 	}
+}
+
+// inBoth has the client write to two datacenters.
+func inBoth(s *Scenario) *Scenario {
+	s.Acts[1].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 2, "dc2": 2}) }
+	return s
 }
