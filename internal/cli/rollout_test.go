@@ -32,6 +32,43 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// What is asked for already is refused, and a cluster that is paused says when it stops.
+func TestStopAndStart(t *testing.T) {
+	orders := cluster("shop", "orders")
+	c := to(t, interceptor.Funcs{}, orders)
+	for _, step := range []struct {
+		change        func(*v1alpha1.CassandraCluster) (string, error)
+		paused        bool
+		says, refused string
+		stopped       bool
+	}{
+		{change: start, refused: "is not asked to stop"},
+		{change: stop, says: "kubectl helenus start orders", stopped: true},
+		{change: stop, refused: "is asked to stop already", stopped: true},
+		{change: start, says: "starts"},
+		{change: stop, paused: true, says: "when it is no longer paused", stopped: true},
+	} {
+		d := newDesk()
+		err := d.change(t.Context(), c, "orders", func(o *v1alpha1.CassandraCluster) (string, error) {
+			o.Spec.Paused = step.paused
+			return step.change(o)
+		})
+		switch {
+		case step.refused != "" && (err == nil || !strings.Contains(err.Error(), step.refused)):
+			t.Errorf("want it refused with %q: %v", step.refused, err)
+		case step.refused == "" && (err != nil || !strings.Contains(d.out.String(), step.says)):
+			t.Errorf("want %q: %q, %v", step.says, d.out.String(), err)
+		}
+		stored := &v1alpha1.CassandraCluster{}
+		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(orders), stored); err != nil {
+			t.Fatal(err)
+		}
+		if stored.Spec.Stopped != step.stopped {
+			t.Errorf("spec.stopped is %v, want %v", stored.Spec.Stopped, step.stopped)
+		}
+	}
+}
+
 func TestWhatRestarts(t *testing.T) {
 	at := metav1.NewTime(now)
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 // taskSpec is what a type needs besides its name. The index is rebuilt of a table that clients use.
 func taskSpec(kind v1alpha1.TaskType) v1alpha1.CassandraTaskSpec {
 	spec := v1alpha1.CassandraTaskSpec{Type: kind}
-	switch kind {
+	switch kind { //nolint:exhaustive // the others need nothing
 	case v1alpha1.TaskSnapshot:
 		spec.SnapshotTTL = &metav1.Duration{Duration: time.Hour}
 	case v1alpha1.TaskClearSnapshot:

@@ -208,7 +208,7 @@ var fields = map[string]struct {
 	}, grows},
 	"datacenters[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Name = "dc3"
-	}, "a rack is not removed"},
+	}, "shrinking a ring by racks or datacenters"},
 	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].DatacenterName = "X"
 	}, schema},
@@ -235,10 +235,10 @@ var fields = map[string]struct {
 	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
 	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
-	}, "a rack is not removed"},
+	}, "shrinking a ring by racks or datacenters"},
 	"datacenters[].racks[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Name = "r9"
-	}, "a rack is not removed"},
+	}, "shrinking a ring by racks or datacenters"},
 	"datacenters[].racks[].rackName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].RackName = "X"
 	}, schema},

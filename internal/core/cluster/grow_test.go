@@ -172,7 +172,7 @@ func TestADatacenterIsGivenUp(t *testing.T) {
 	}{
 		"nobody has joined": {nodes, take, three, false, ""},
 		"one has joined": {nodes[1:], take, append(slices.Clone(three), nodes[0]), true,
-			"a rack is not removed"},
+			"shrinking a ring by racks or datacenters"},
 		"the rack of the one that is late": {nodes[1:],
 			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Racks = s.Datacenters[1].Racks[:1] },
 			append(slices.Clone(three), nodes[0]), true, ""},

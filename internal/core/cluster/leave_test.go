@@ -287,9 +287,10 @@ func TestALedgerLostWhileANodeLeaves(t *testing.T) {
 			w := leaving(t, phase)
 			n := w.snapshot.Nodes[newcomer]
 			id := n.Record.Spec.Operations[0].ID
-			if phase == v1alpha1.OperationSucceeded {
+			switch phase { //nolint:exhaustive // the others are not tried here
+			case v1alpha1.OperationSucceeded:
 				n.Agent.Ring, n.Agent.Disk = nil, v1alpha1.DiskLeft
-			} else if phase == v1alpha1.OperationRunning {
+			case v1alpha1.OperationRunning:
 				n.Agent.Ring.Mode = facts.ModeLeaving
 			}
 			w.snapshot.Ledger = nil

@@ -107,6 +107,18 @@ func TestAStoppedRingStaysDown(t *testing.T) {
 	}
 }
 
+// A ledger that is lost while the ring is stopped is rebuilt as that of a ring that has served, and
+// of which nobody knows any more who holds too much.
+func TestALostLedgerOfAStoppedRing(t *testing.T) {
+	w := stoppedRing(t)
+	w.snapshot.Ledger = nil
+	w.settle()
+	l := w.snapshot.Ledger
+	if !l.TrafficAllowed || !slices.Equal(l.Cleanup, three) || !l.SystemKeyspaces || l.Stops() != ledger.StageStopped {
+		t.Errorf("the ledger is %s", ledgerInWords(l))
+	}
+}
+
 // Taken back, a stop turns round wherever it is.
 func TestAStopIsTakenBack(t *testing.T) {
 	for _, stage := range []ledger.Stage{ledger.StageClose, ledger.StageDeliver, ledger.StageDrain} {

@@ -69,8 +69,8 @@ func replicasFit(of Leaving) []Finding {
 			}
 			if factor > left {
 				out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonInvalidSpec,
-					Message: fmt.Sprintf("keyspace %s has %d replicas in %s, which would have %s left once node %s has "+
-						"left: alter the keyspace, or describe more nodes", k.Name, factor, where,
+					Message: fmt.Sprintf("keyspace %s has %d replicas in %s, which would have %s left once node %s "+
+						"has left: alter the keyspace, or describe more nodes", k.Name, factor, where,
 						words.Plural(left, "node"), name)})
 			}
 		}

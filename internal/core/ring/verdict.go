@@ -41,7 +41,8 @@ type Risk struct {
 	Down        []string // of them, those down before
 	Taken       []string // of them, those to be taken down
 	Required    int      // how many must answer
-	Pending     int      // nodes of which the range is pending, and that are down: a write needs one answer more for each
+	// Pending nodes join the range and are down: a write needs one answer more for each.
+	Pending int
 }
 
 // Left is how many of the replicas would be up.

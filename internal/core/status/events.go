@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -136,13 +137,17 @@ func (c *changes) available() {
 		return
 	}
 	switch {
-	case old.Reason == v1alpha1.ReasonForming: // Formed says so
+	case old.Reason == v1alpha1.ReasonForming || slices.ContainsFunc(c.before.OpenSteps,
+		func(s v1alpha1.OpenStep) bool { return forms(ledger.Kind(s.Step)) }): // Formed says so
 	case now.Status == metav1.ConditionTrue:
 		c.add(corev1.EventTypeNormal, v1alpha1.EventAvailable, now.Reason, "", "%s", now.Message)
 	default:
 		c.add(corev1.EventTypeWarning, v1alpha1.EventUnavailable, now.Reason, "", "%s: %s", now.Reason, now.Message)
 	}
 }
+
+// forms says that a kind of step makes the first ring, which serves nobody before it ends.
+func forms(kind ledger.Kind) bool { return kind == ledger.FormRing || kind == ledger.AdoptRing }
 
 // nodes says which nodes are in another trouble than before. Of nodes that a step works on it says
 // nothing but that they wait for the user: that they are down is part of the step.
@@ -160,7 +165,7 @@ func (c *changes) nodes() {
 		switch u.Trouble {
 		case v1alpha1.TroubleUnreachable: // the condition Healthy says so: Cassandra may be well
 		case v1alpha1.TroubleDown:
-			if !worked(u.Name) {
+			if !worked(u.Name) && (old == "" || old == v1alpha1.TroubleUnreachable) {
 				c.add(corev1.EventTypeWarning, v1alpha1.EventNodeDown, string(u.Trouble), u.Name,
 					"node %s is down", u.Name)
 			}

@@ -80,7 +80,12 @@ func TestEvents(t *testing.T) {
 				condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting))}, nil},
 		"first available": {available(metav1.ConditionFalse, v1alpha1.ReasonForming),
 			available(metav1.ConditionTrue, v1alpha1.ReasonConsistencyKept), nil},
-		"a node goes down": {s{}, trouble(v1alpha1.TroubleDown), []string{"NodeDown Down n1"}},
+		"available when the ring has formed": {
+			s{Conditions: available(metav1.ConditionFalse, v1alpha1.ReasonNodesNotReady).Conditions,
+				OpenSteps: []v1alpha1.OpenStep{{ID: "x-1", Step: string(ledger.FormRing)}}},
+			available(metav1.ConditionTrue, v1alpha1.ReasonConsistencyKept), nil},
+		"it waited for the user, and starts": {trouble("DownTooLong"), trouble(v1alpha1.TroubleDown), nil},
+		"a node goes down":                   {s{}, trouble(v1alpha1.TroubleDown), []string{"NodeDown Down n1"}},
 		"it was unreachable before": {trouble(v1alpha1.TroubleUnreachable), trouble(v1alpha1.TroubleDown),
 			[]string{"NodeDown Down n1"}},
 		"only its agent is silent": {s{}, trouble(v1alpha1.TroubleUnreachable), nil},
@@ -170,6 +175,14 @@ func TestWhatEventsAreMadeOf(t *testing.T) {
 	s.Nodes["n1"].Agent.Ring.Endpoints[1].Live = true
 	if got := of(decided); !strings.HasPrefix(got, "[{n2 Unreachable}] 2 ") {
 		t.Errorf("of one that another sees up: %s", got)
+	}
+	s.Nodes["n2"].Record.Status.Phase = v1alpha1.PhaseFailed
+	if got := of(decided); !strings.HasPrefix(got, "[{n2 Failed}] 2 ") {
+		t.Errorf("of one that has failed: %s", got)
+	}
+	s.Nodes["n2"].Record.Status.Restarts = &v1alpha1.RestartsStatus{BackOffUntil: &ended}
+	if got := of(decided); !strings.HasPrefix(got, "[{n2 Unreachable}] 2 ") {
+		t.Errorf("of one that is started again: %s", got)
 	}
 	s.Nodes["n2"].Record.Status.Phase = v1alpha1.PhaseDataLost
 	if got := of(decided); !strings.HasPrefix(got, "[{n2 DataLost}] 2 ") {

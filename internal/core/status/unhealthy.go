@@ -70,7 +70,7 @@ func unhealthy(s *facts.Snapshot) []v1alpha1.UnhealthyNode {
 func troubleOf(s *facts.Snapshot, n *facts.Node, view *facts.Ring) v1alpha1.NodeTrouble {
 	hostID, member := s.Ledger.HostID(n.Name)
 	switch phase := n.Record.Status.Phase; {
-	case n.StatusIsCurrent() && assess.NeedsUser(phase):
+	case n.StatusIsCurrent() && assess.NeedsUser(phase) && !startsAgain(&n.Record.Status):
 		return v1alpha1.NodeTrouble(phase)
 	case !member:
 		return ""
@@ -83,6 +83,11 @@ func troubleOf(s *facts.Snapshot, n *facts.Node, view *facts.Ring) v1alpha1.Node
 	default:
 		return v1alpha1.TroubleUnreachable
 	}
+}
+
+// startsAgain says that a JVM has failed which the agent starts again by itself.
+func startsAgain(s *v1alpha1.CassandraNodeStatus) bool {
+	return s.Phase == v1alpha1.PhaseFailed && s.Restarts != nil && s.Restarts.BackOffUntil != nil
 }
 
 func troubleBefore(all []v1alpha1.UnhealthyNode, name string) v1alpha1.NodeTrouble {

@@ -237,7 +237,7 @@ func (o *checker) claimDeleted(c *corev1.PersistentVolumeClaim) {
 		o.violated("I3: claim %s is deleted, whose cluster is another than the present one or none", c.Name)
 	case cluster.DeletionTimestamp == nil:
 		left := cluster.Spec.Volumes.OnScaleIn == v1alpha1.ClaimDelete &&
-			o.gaveAway(pod.ContentOf(o.w.Kube.Volume(c)).Data)
+			gaveAway(pod.ContentOf(o.w.Kube.Volume(c)).Data)
 		if v := o.w.Kube.Volume(c); v != nil && !pod.ContentOf(v).Data.Report().Empty() && !left {
 			o.violated("I3: claim %s is deleted with data on it while its cluster lives", c.Name)
 		}
@@ -534,7 +534,7 @@ func (o *checker) jvmStarts(s *pod.Sandbox, command initclient.Command) *cassand
 	if member && !takesPlaceOf(record, before) && s.Content(v1alpha1.VolumeData).Data.Report().Empty() {
 		o.violated("DataLost: node %s, which is the member %s, starts on an empty disk", s.Name(), before)
 	}
-	if member && o.gaveAway(s.Content(v1alpha1.VolumeData).Data) {
+	if member && gaveAway(s.Content(v1alpha1.VolumeData).Data) {
 		o.violated("leave: node %s starts on the disk of a member that has given its data away", s.Name())
 	}
 	if disk := s.Content(v1alpha1.VolumeData).Data; o.foreign(disk, c.UID) &&

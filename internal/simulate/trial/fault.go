@@ -257,6 +257,7 @@ func init() {
 				why: "what was on the host starts again, as far as it may, who joins until the ring has forgotten " +
 					"the join that was on the disk, and a write can have been on no more than two disks"},
 			instead: (*run).tellsOfLostDisk,
+			differs: (*run).hasReplaced,
 		},
 		"slow-node": {
 			about: "everything takes one and a half seconds longer on a host, for two minutes", class: ClassWorld,
@@ -305,12 +306,10 @@ func init() {
 		"edit-contradicting": {
 			about: "the user asks for more nodes, then for a rack less, and takes both back a minute later",
 			class: ClassUser, fits: anyWrite,
-			world: func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
-			may:   edited,
-			stays: claimLeft,
-			instead: func(t *run) bool {
-				return t.refusesBack("shrinking a ring is not supported yet") || t.hasGivenUp()
-			},
+			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
+			may:     edited,
+			stays:   claimLeft,
+			instead: func(t *run) bool { return t.hasGivenUp() },
 		},
 		"edit-image": {
 			about: "the user names an image that cannot be pulled, and takes it back two minutes later",

@@ -161,10 +161,12 @@ func (r *run) tellsOfLostDisk() bool {
 
 // cleansUpLater names the objects that say that a node that waits for the user is to be cleaned up
 // when it is back: a ledger that was lost is rebuilt as if every node had data to drop, for only
-// the lost one knew better.
+// the lost one knew better. Of that node no gossip tells the schema where all others have started
+// without it, so that none of them is cleaned up either.
 func (r *run) cleansUpLater() []string {
-	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) ||
-		!blockedWith("NodeDown", "holds data that it no longer owns")(r.w) {
+	waits := either(blockedWith("NodeDown", "holds data that it no longer owns"),
+		blockedWith(v1alpha1.BlockedSchemaVersionsDiffer, `is ""`))
+	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !waits(r.w) {
 		return nil
 	}
 	return []string{"CassandraCluster" + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}

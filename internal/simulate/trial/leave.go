@@ -7,11 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -65,10 +69,14 @@ func whileClientsWrite(replicas int, changes ...func(*v1alpha1.CassandraClusterS
 	}
 }
 
-// shrunk says that the nodes of the spec serve, and that nothing is left of the others.
+// shrunk says that the nodes of the spec serve, and that nothing is left of those that have left.
+// What a user has begun to join meanwhile, and taken back, leaves its claim.
 func shrunk(w *world.World) bool {
 	return grown(w) && len(w.Server.Objects("CassandraNode")) == 3 && len(w.Server.Objects("Pod")) == 3 &&
-		len(w.Server.Objects("PersistentVolumeClaim")) == 3
+		!slices.ContainsFunc(w.Server.Objects("PersistentVolumeClaim"), func(o client.Object) bool {
+			v := w.Kube.Volume(o.(*corev1.PersistentVolumeClaim))
+			return v != nil && gaveAway(pod.ContentOf(v).Data)
+		})
 }
 
 func isLeaving(w *world.World) bool { return leaver(w) != nil }
@@ -92,14 +100,14 @@ func killLeaver(w *world.World) error {
 }
 
 // gaveAway says that a disk is that of a member which has given its data to the others.
-func (o *checker) gaveAway(d *cassandra.Disk) bool {
+func gaveAway(d *cassandra.Disk) bool {
 	local := d.Report().Local
 	return local != nil && (local.Bootstrapped == disk.Decommissioned || local.Bootstrapped == disk.NeedsBootstrap)
 }
 
 // left says that a node has left the ring, by its disk and in the view of every member that is up.
 func (o *checker) left(name, hostID string, l *ledger.Ledger) bool {
-	if d := o.disk(name); d == nil || !o.gaveAway(d) || l == nil {
+	if d := o.disk(name); d == nil || !gaveAway(d) || l == nil {
 		return false
 	}
 	for other, j := range o.topology.members(l.Members) {

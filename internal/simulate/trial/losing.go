@@ -113,7 +113,8 @@ func noted(what string) func(*world.World) bool {
 func unavailableIf(what string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		return w.Notes[what] == "" || c != nil && meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionAvailable)
+		return w.Notes[what] == "" ||
+			c != nil && meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionAvailable)
 	}
 }
 

@@ -113,7 +113,7 @@ func recoverScenarios() []*Scenario {
 			}),
 		scenario("all-down-too-long", "all hosts are down for longer than a table keeps its deletions, and come back",
 			threeRacks,
-			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			Act{Name: "create a table", Do: keepDeletions},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},
 			anHour(),
@@ -121,7 +121,7 @@ func recoverScenarios() []*Scenario {
 				Until: again, Within: 30 * time.Minute}),
 		scenario("start-anyway", "a host is down for longer than a table keeps its deletions, and a user lets its "+
 			"node start and has it repaired", threeRacks,
-			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			Act{Name: "create a table", Do: keepDeletions},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
 			anHour(),
@@ -134,7 +134,7 @@ func recoverScenarios() []*Scenario {
 				succeeded("Repair")), Within: 15 * time.Minute}),
 		scenario("down-too-long", "a host is down for longer than a table keeps its deletions, and its node waits "+
 			"for the user", threeRacks,
-			Act{Name: "create a table", Do: keepDeletions(30 * time.Minute)},
+			Act{Name: "create a table", Do: keepDeletions},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
 			anHour(),
@@ -555,20 +555,18 @@ func blockedSaying(words ...string) func(*world.World) bool {
 	}
 }
 
-// keepDeletions makes a table that keeps deletions for so long.
-func keepDeletions(d time.Duration) func(*world.World) error {
-	return func(w *world.World) error {
-		for _, s := range w.Pods.Sandboxes() {
-			if j := s.JVM(); j != nil && j.NativeOpen() {
-				session, err := j.CQL(context.Background())
-				if err != nil {
-					return err
-				}
-				return session.CreateTable(context.Background(), world.Keyspace, "short", d)
+// keepDeletions makes a table that keeps deletions for half an hour.
+func keepDeletions(w *world.World) error {
+	for _, s := range w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.NativeOpen() {
+			session, err := j.CQL(context.Background())
+			if err != nil {
+				return err
 			}
+			return session.CreateTable(context.Background(), world.Keyspace, "short", 30*time.Minute)
 		}
-		return errors.New("no node serves clients")
 	}
+	return errors.New("no node serves clients")
 }
 
 // anHour passes. Other conditions hold at its end, too.

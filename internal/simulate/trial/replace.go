@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -158,4 +160,10 @@ func claimOf(w *world.World, node string) *corev1.PersistentVolumeClaim {
 func takesPlaceOf(n *v1alpha1.CassandraNode, hostID string) bool {
 	return n != nil && slices.ContainsFunc(n.Spec.Replaced,
 		func(r v1alpha1.ReplacedMember) bool { return r.HostID == hostID })
+}
+
+// hasReplaced says that a node has taken the place of a member, and so has another host id.
+func (r *run) hasReplaced() bool {
+	return slices.ContainsFunc(r.w.Server.Objects("CassandraNode"),
+		func(o client.Object) bool { return len(o.(*v1alpha1.CassandraNode).Spec.Replaced) > 0 })
 }

@@ -67,10 +67,12 @@ func closed(t *testing.T, schema map[string]any, path string) {
 func value(values map[string]any, path string) (any, bool) {
 	var at any = values
 	for name := range strings.SplitSeq(path, ".") {
-		within, is := at.(map[string]any)
-		if at, is = within[name]; !is {
+		within, _ := at.(map[string]any) // of what is no map there is nothing
+		next, found := within[name]
+		if !found {
 			return nil, false
 		}
+		at = next
 	}
 	return at, true
 }

@@ -3,6 +3,7 @@ package leave
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -267,7 +268,7 @@ func end(s *procedure.Step) plan.Result {
 	name := s.Nodes()[0]
 	s.Forget(name)
 	s.Write(true, "the system keyspaces are looked at",
-		func(r *ledger.Ring, _ *ledger.Step) { r.SystemKeyspaces = true })
+		func(r *ledger.Ring, _ *ledger.Step) { r.SystemKeyspaces, r.JoinedAt = true, time.Time{} })
 	s.Close(true, v1alpha1.StepSucceeded, "node "+name)
 	s.Event("NodeLeft", "node %s has left", name)
 	return plan.Acting("node %s has left", name)

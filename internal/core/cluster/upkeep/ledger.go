@@ -194,7 +194,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	switch {
 	case k.wasStopping():
 		step.Kind, step.Stage, step.Nodes = ledger.StopRing, ledger.StageClose, slices.Sorted(maps.Keys(l.Members))
-		l.Step = step
+		l.Step, l.TrafficAllowed = step, true
 	case len(open) > 0 && forming && len(closed) == 1:
 		k.rebuildAddition(l, step, tickets, closed[0])
 	case forming:
@@ -216,7 +216,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	default:
 		l.Step = joining
 	}
-	if l.Step != step && len(l.Members) > 1 {
+	if (l.Step != step || step.Kind == ledger.StopRing) && len(l.Members) > 1 {
 		// Whether any of them holds what it no longer owns was written in the lost one.
 		l.Cleanup, l.SystemKeyspaces = slices.Sorted(maps.Keys(l.Members)), true
 	}

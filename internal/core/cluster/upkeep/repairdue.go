@@ -3,6 +3,7 @@ package upkeep
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
@@ -36,8 +37,10 @@ func (k *Keeper) RepairsDue() plan.Result {
 		}
 	}
 	if len(due) > 0 {
-		k.putLedger(false, "nodes must be repaired",
-			func(l *ledger.Ledger) { l.RepairDue = append(l.RepairDue, due...) })
+		k.putLedger(false, "nodes must be repaired", func(l *ledger.Ledger) {
+			l.RepairDue = append(l.RepairDue, due...)
+			slices.SortFunc(l.RepairDue, func(a, b ledger.RepairDue) int { return strings.Compare(a.Node, b.Node) })
+		})
 	}
 	for _, r := range repairReasons {
 		var nodes []string

@@ -285,9 +285,10 @@ func (k *Keeper) checkNumbers() error {
 		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take "+
 			"the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
 	case len(racks) > 0:
-		return fmt.Errorf("the spec lacks %s of the ring (%s): a rack is not removed, since the last of its nodes "+
-			"would have to hold all that it has, nor is a datacenter; take the change back. To have fewer racks, add "+
-			"a datacenter with as many as you want", words.Plural(len(racks), "rack"), words.List(racks, 3))
+		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring by racks or datacenters is not "+
+			"supported yet, and the last node of a rack would have to hold all that this has; take the change back. "+
+			"To have fewer racks, add a datacenter with as many as you want", words.Plural(len(racks), "rack"),
+			words.List(racks, 3))
 	case len(fewer) > 0:
 		return fmt.Errorf("the spec lacks %s of a ring that has not formed (%s): nodes can leave when it has; take "+
 			"the change back until then", words.Plural(len(fewer), "node"), words.List(fewer, 3))
