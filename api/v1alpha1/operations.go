@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode
 type OperationType string
 
 const (
@@ -45,6 +45,9 @@ const (
 	// OperationDecommission has the node stream its data to those that take its place, and leave
 	// the ring for good.
 	OperationDecommission OperationType = "Decommission"
+	// OperationRemoveNode has the members go on without the one of arguments.hostID, which is down
+	// and never comes back: those that take its place get its data from the other replicas.
+	OperationRemoveNode OperationType = "RemoveNode"
 	// OperationCompact merges the SSTables of each table, into one if arguments.split is not set.
 	OperationCompact OperationType = "Compact"
 	// OperationGarbageCollect rewrites SSTables without the rows that later ones delete or replace.
@@ -234,6 +237,12 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f:.]+$`
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// HostID is the member that RemoveNode is about.
+	// +optional
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID,omitempty"`
 }
 
 // KeyspaceReplication is what a keyspace is to have at least.

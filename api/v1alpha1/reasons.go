@@ -132,9 +132,6 @@ const (
 	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
 	// waits for.
 	BlockedMaintenanceRunning Reason = "MaintenanceRunning"
-	// BlockedLeaverGone – a node has ended between the end of its streams and its word that it has
-	// left, and members wait for it.
-	BlockedLeaverGone Reason = "LeaverGone"
 	// BlockedOtherStepOpen – the ring is to stop, and another step is open.
 	BlockedOtherStepOpen Reason = "OtherStepOpen"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.

@@ -40,6 +40,8 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec","mbean":"org.apache.cassandra.net:type=Gossiper","operation":"assassinateEndpoint(java.lang.String)","arguments":["10.0.0.7"]}]`},
 		"decommission": {answerNull, func(n *Node) error { return n.Decommission(ctx) },
 			`[{"type":"exec",` + ss + `,"operation":"decommission(boolean)","arguments":[false]}]`},
+		"remove a node": {answerNull, func(n *Node) error { return n.RemoveNode(ctx, "x") },
+			`[{"type":"exec",` + ss + `,"operation":"removeNode(java.lang.String)","arguments":["x"]}]`},
 		"rebuild everything": {answerNull, func(n *Node) error { return n.Rebuild(ctx, "dc1", "") },
 			`[{"type":"exec",` + ss + `,"operation":"rebuild(java.lang.String)","arguments":["dc1"]}]`},
 		"rebuild one keyspace": {answerNull, func(n *Node) error { return n.Rebuild(ctx, "dc1", "shop") },

@@ -439,6 +439,10 @@ func (f fakeJVM) Rebuild(ctx context.Context, source, keyspace string) error {
 	return f.call(ctx, fmt.Sprintf("rebuild %s from %s", keyspace, source))
 }
 
+func (f fakeJVM) RemoveNode(ctx context.Context, hostID string) error {
+	return f.call(ctx, "remove "+hostID)
+}
+
 func (f fakeJVM) Assassinate(ctx context.Context, endpoint string) error {
 	return f.call(ctx, "assassinate "+endpoint)
 }

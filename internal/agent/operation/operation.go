@@ -28,6 +28,7 @@ type JVM interface {
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
 	Decommission(ctx context.Context) error
+	RemoveNode(ctx context.Context, hostID string) error
 	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
 	Flush(ctx context.Context, keyspace string, tables ...string) error
 	Rebuild(ctx context.Context, sourceDatacenter, keyspace string) error
@@ -112,6 +113,7 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationVerify:               {verify.run, verify.stop},
 	v1alpha1.OperationInvalidateCaches:     {invalidateCaches, nil},
 	v1alpha1.OperationRebuildIndex:         {rebuildIndex, nil},
+	v1alpha1.OperationRemoveNode:           {removeNode, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

@@ -95,6 +95,8 @@ func (f *fake) SetSystemKeyspaces(_ context.Context, exact map[string]int32) (st
 	return "altered", f.call("set system ones to %v", exact)
 }
 
+func (f *fake) RemoveNode(_ context.Context, hostID string) error { return f.call("remove %s", hostID) }
+
 func (f *fake) Decommission(context.Context) error { return f.call("decommission") }
 
 func (f *fake) ForgetStreamedRanges(_ context.Context, keyspace string) error {
@@ -207,7 +209,14 @@ func TestEveryTypeCanBeCarriedOut(t *testing.T) {
 }
 
 func TestOperations(t *testing.T) {
-	const endpoint = "10.0.0.99"
+	const endpoint, hostID = "10.0.0.99", "host-x"
+	down := func(change func(f *fake)) func(*fake) {
+		return func(f *fake) {
+			f.ring.Endpoints = append(f.ring.Endpoints, facts.Endpoint{Address: endpoint, HostID: hostID,
+				Status: facts.StatusNormal, Tokens: []int64{2}})
+			change(f)
+		}
+	}
 	type arguments = v1alpha1.OperationArguments
 	ended := func(states ...cassandra.RepairState) func(*fake) { return func(f *fake) { f.states = states } }
 	stale := func(change func(f *fake, e *facts.Endpoint)) func(*fake) {
@@ -262,6 +271,24 @@ func TestOperations(t *testing.T) {
 				}
 			}
 		}, "decommission; decommission", "the node has left the ring", false},
+		"removal": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
+			f.before = func(string) { f.ring.Endpoints[1].Status = facts.StatusRemoved }
+		}), "remove " + hostID, "the ring goes on without", false},
+		"removal beside one that runs": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
+			f.fails["remove "+hostID] = cassandra.ErrRemoving
+			f.before = func(what string) {
+				if what == "wait" {
+					f.ring.Endpoints[1].Status = facts.StatusRemoved
+				}
+			}
+		}), "remove " + hostID, "the ring goes on without", false},
+		"removal of one that it does not see": {v1alpha1.OperationRemoveNode, arguments{HostID: "other"}, nil, "",
+			"sees no member with host id other", true},
+		"removal that is found again, and is over": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID},
+			func(f *fake) { f.from = &operation.Handle{} }, "", "the ring goes on without", false},
+		"removal of one that is up": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
+			f.ring.Endpoints[1].Live = true
+		}), "", "is up at", true},
 		"keyspaces": {v1alpha1.OperationAlterKeyspaces,
 			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop",
 				Replication: map[string]int32{"dc1": 3}}}}, nil,

@@ -27,6 +27,14 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 			}}
 		}
 	}
+	removal := func(down ...int) func(*Facts) {
+		return func(f *Facts) {
+			for _, i := range down {
+				f.JVM.Ring.Endpoints[i].Live = false
+			}
+			f.Record.Spec.Operations[0].Arguments = &v1alpha1.OperationArguments{HostID: f.JVM.Ring.Endpoints[1].HostID}
+		}
+	}
 	closed := func(f *Facts) { f.JVM.Ring.NativeRunning, f.Record.Spec.ClientTraffic = false, v1alpha1.TrafficClosed }
 	for name, c := range map[string]struct {
 		facts Facts
@@ -68,6 +76,11 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 			"MemberNotNormal", "10.0.0.2 is down"},
 		"a decommission while a node is unreachable": {of(v1alpha1.OperationDecommission,
 			func(f *Facts) { f.JVM.Ring.Endpoints[1].Live = false }), "MemberNotNormal", "10.0.0.2 is down"},
+		"a removal of a node that is down": {of(v1alpha1.OperationRemoveNode, removal(1)), "", ""},
+		"a removal of a node that is up": {of(v1alpha1.OperationRemoveNode, removal()), "MemberNotNormal",
+			"is up at 10.0.0.2"},
+		"a removal while another node is down": {of(v1alpha1.OperationRemoveNode, removal(1, 2)), "MemberNotNormal",
+			"10.0.0.3 is down"},
 		"a decommission after another": {of(v1alpha1.OperationDecommission, func(f *Facts) {
 			f.JVM.Ring.Endpoints[1].Status, f.JVM.Ring.Endpoints[1].Tokens = facts.StatusLeft, nil
 			f.JVM.Ring.Endpoints[1].Live, f.Memory.Neighbours = false, []string{"10.0.0.3"}

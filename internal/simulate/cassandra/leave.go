@@ -170,6 +170,9 @@ func (p *Process) removeNode(arguments []json.RawMessage) (json.RawMessage, *jav
 	case p.isAlive(a):
 		return nil, exception(unsupportedOperation,
 			"Node /%s is alive and owns this ID. Use decommission command to remove it from the ring", p.net.name(a))
+	case p.removal != "":
+		return nil, exception(unsupportedOperation, "This node is already processing a removal. Wait for it to "+
+			"complete, or use 'removenode force' if this has failed.")
 	}
 	e := p.gossip.find(a)
 	p.removal = fmt.Sprintf("Removing token (%s). Waiting for replication confirmation.", e.state.tokens[0])

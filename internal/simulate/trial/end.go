@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -151,6 +152,10 @@ func normal(o client.Object) string {
 		if spec, ok := content["spec"].(map[string]any); ok && o.Spec.Join != nil && o.Spec.Join.Withdraw != nil {
 			delete(spec, "join") // a ticket that was taken back is as good as none
 		}
+		if o.Spec.Member == nil {
+			// A record that is made once others have proven their image has its digest.
+			delete(content["spec"].(map[string]any)["pod"].(map[string]any), "imageDigest")
+		}
 		if status, ok := content["status"].(map[string]any); ok {
 			// An operation that failed may be carried out by another node; what it did is in the
 			// ring. One that nobody knows the end of is another matter, as long as the operator
@@ -174,6 +179,12 @@ func normal(o client.Object) string {
 		panic(fmt.Sprintf("normalise %T: %v", o, err))
 	}
 	out := uuids.ReplaceAllString(string(text), "<uid>")
+	if n, ok := o.(*v1alpha1.CassandraNode); ok && n.Spec.Configuration.RestartedAt != nil {
+		// The time is in the hash of the configuration, too.
+		if hash, err := config.Hash(&n.Spec.Configuration); err == nil {
+			out = strings.ReplaceAll(out, hash, "<configuration>")
+		}
+	}
 	out = times.ReplaceAllString(out, "<time>")
 	out = addresses.ReplaceAllString(out, "<ip>")
 	out = contents.ReplaceAllString(out, `"helenus.io/content":"<hash>"`)

@@ -155,9 +155,9 @@ func hasLeft(n *facts.Node, operation string) bool {
 	return n.Record.Status.Disk == v1alpha1.DiskLeft || status != nil && status.Phase == v1alpha1.OperationSucceeded
 }
 
-// seenAsMember are the members, in words, that do not know yet that a node has left, and whether
-// any of them sees it down.
-func seenAsMember(v *assess.View, n *facts.Node) (doubts []string, down bool) {
+// seenAsMember are the members, in words, that do not know yet that a node has left, and the names
+// of those of them that see it down.
+func seenAsMember(v *assess.View, n *facts.Node) (doubts, down []string) {
 	hostID, heard := v.Ledger.Members[n.Name], 0
 	for _, name := range v.UpAmong(v.Members()) {
 		if name == n.Name {
@@ -168,7 +168,9 @@ func seenAsMember(v *assess.View, n *facts.Node) (doubts []string, down bool) {
 			mine := e.HostID == hostID || e.HostID == "" && e.Address == n.Record.Status.Address
 			if mine && (e.Member() || e.Status == facts.StatusLeaving) {
 				doubts = append(doubts, fmt.Sprintf("node %s still sees it as %s", name, e.Status))
-				down = down || !e.Live
+				if !e.Live {
+					down = append(down, name)
+				}
 			}
 		}
 	}
@@ -244,22 +246,51 @@ func (l leaver) leave(v *assess.View, s *procedure.Step) plan.Result {
 	return p.Result("node %s leaves", name)
 }
 
-// left writes down that a node has left, once every member that is up knows.
+// left writes down that a node has left, once every member that is up knows. Its JVM may have ended
+// before it told them, or they may still gossip of an address that it had before, and take that for
+// a member again: its data is with those that take its place, so a member has the others go on
+// without it.
 func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Result {
 	doubts, down := seenAsMember(v, n)
 	if len(doubts) > 0 {
 		s.Describe(0, "node %s has given its data away: %s", n.Name, words.List(doubts, 3))
-		if down {
-			s.Block(v1alpha1.BlockedLeaverGone, []string{n.Name}, "node %s has given all its data to the others, and "+
-				"ended before they heard that it has left: %s. Waits until they do: nodetool removenode %s on another "+
-				"node says so to them", n.Name, words.List(doubts, 3), v.Ledger.Members[n.Name])
+	}
+	asked, busy := removing(v)
+	if len(down) > 0 || busy {
+		result, over := s.RunOnOne(procedure.Operation{
+			Purpose: "remove", Type: v1alpha1.OperationRemoveNode, NeverPostponed: true, LastBackoff: time.Minute,
+			Arguments: &v1alpha1.OperationArguments{HostID: v.Ledger.Members[n.Name]},
+		}, slices.Concat(down, asked), "has the others go on without node "+n.Name+", which has given its data away")
+		if !over {
+			return result
 		}
+	}
+	if len(doubts) > 0 {
 		return plan.Waiting("waiting until every member knows that %s has left: %s", n.Name, words.List(doubts, 3))
+	}
+	if s.ClearOperations(asked) {
+		return plan.Acting("the removal of node %s is over", n.Name)
 	}
 	s.UpdateRecord(n.Name, true, "it has left the ring", func(spec *v1alpha1.CassandraNodeSpec) {
 		spec.State = v1alpha1.StateDecommissioned
 	})
 	return plan.Acting("node %s has left", n.Name)
+}
+
+// removing are the members that are asked to have the others go on without one, and whether any of
+// them is not done with that.
+func removing(v *assess.View) (asked []string, busy bool) {
+	for _, name := range v.Members() {
+		n := v.Live(name)
+		if n == nil || !slices.ContainsFunc(n.Record.Spec.Operations,
+			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRemoveNode }) {
+			continue
+		}
+		asked = append(asked, name)
+		busy = busy || slices.ContainsFunc(procedure.Unfinished(n),
+			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRemoveNode })
+	}
+	return asked, busy
 }
 
 // end closes the step once the record says that the node has left, and has the system keyspaces

@@ -152,11 +152,14 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationCleanup, v1alpha1.OperationAlterSystemKeyspaces},
 		{v1alpha1.OperationSnapshot, v1alpha1.OperationClearSnapshot},
 		{v1alpha1.OperationRebuildIndex, v1alpha1.OperationRebuild},
-		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterKeyspaces},
-		{v1alpha1.OperationDecommission, v1alpha1.OperationAlterSystemKeyspaces},
-		{v1alpha1.OperationDecommission, v1alpha1.OperationCleanup},
-		{v1alpha1.OperationDecommission, v1alpha1.OperationRebuild},
-		{v1alpha1.OperationDecommission, v1alpha1.OperationRepair},
+		{v1alpha1.OperationDecommission, v1alpha1.OperationRemoveNode},
+	}
+	for _, o := range []v1alpha1.OperationType{
+		v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationCleanup,
+		v1alpha1.OperationRebuild, v1alpha1.OperationRepair,
+	} {
+		families = append(families, []v1alpha1.OperationType{v1alpha1.OperationDecommission, o},
+			[]v1alpha1.OperationType{v1alpha1.OperationRemoveNode, o})
 	}
 	for _, kindA := range Kinds {
 		for _, kindB := range Kinds {
