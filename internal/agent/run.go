@@ -25,6 +25,7 @@ import (
 	"helenus.io/helenus/internal/agent/serve"
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/metrics"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/pki"
@@ -185,27 +186,18 @@ var phases = []v1alpha1.NodePhase{
 	v1alpha1.PhaseAddressTaken, v1alpha1.PhaseFailed,
 }
 
-func (h *health) Metrics() []serve.Metric {
+func (h *health) Metrics() []metrics.Sample {
 	f, now := h.agent.Figures(), h.now()
 	out := serve.PhaseMetrics(f.Phase, phases)
-	ready := serve.Metric{Name: "helenus_agent_ready",
-		Help: "Whether the node is NORMAL, gossips and is open to clients.", Type: "gauge"}
+	ready := metrics.Sample{Family: metrics.AgentReady}
 	if f.Ready {
 		ready.Value = 1
 	}
-	out = append(out, ready, serve.Metric{
-		Name: "helenus_agent_jvm_restarts_total", Help: "Unrequested restarts of the JVM in this pod.", Type: "counter",
-		Value: float64(f.Restarts),
-	})
+	out = append(out, ready, metrics.Sample{Family: metrics.AgentRestarts, Value: float64(f.Restarts)})
 	for kind, row := range f.Failures {
-		out = append(out, serve.Metric{
-			Name: "helenus_agent_failing_action", Help: "Actions that fail now, with how often in a row.",
-			Type:   "gauge",
-			Labels: map[string]string{"action": string(kind)}, Value: float64(row),
-		})
+		out = append(out, metrics.Sample{Family: metrics.AgentFailing, Values: []string{string(kind)},
+			Value: float64(row)})
 	}
-	out = append(out, serve.Age("helenus_agent_api_server_silence_seconds", "Time since the API server last answered.",
-		f.APIHeard, now)...)
-	return append(out, serve.Age("helenus_agent_jvm_silence_seconds", "Time since the JVM last answered.", f.JVMHeard,
-		now)...)
+	out = append(out, serve.Age(metrics.AgentAPISilence, f.APIHeard, now)...)
+	return append(out, serve.Age(metrics.AgentJVMSilence, f.JVMHeard, now)...)
 }

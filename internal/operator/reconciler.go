@@ -116,8 +116,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	plan := r.decide(snapshot, started)
 	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
-	published := r.publish(ctx, snapshot, plan, done, started, &m.store)
-	r.Metrics.Observe(key, snapshot, plan, done, r.Now().Sub(started))
+	next := statusAfter(snapshot, plan, done, started)
+	published := r.publish(ctx, snapshot, next, &m.store)
+	r.Metrics.Observe(key, status.Samples(snapshot, next, r.Now()), plan.Writes[:done.Done], r.Now().Sub(started))
 	raced, failed := sorted(done.Err, done.Rejected, published)
 	again := m.again(plan.Wake, raced, failed)
 	if failed != nil {
@@ -187,16 +188,20 @@ func otherObject(err error) bool {
 			func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// publish writes the status if it differs from the one that is there, and tells people what has
-// changed: whoever's write is taken tells it, so that another operator, or the next one, does not.
-func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time,
-	store *consistency.Store) error {
-	failure, rejected := done.Err, done.Rejected
+// statusAfter is the status after a pass, by what was done of its plan.
+func statusAfter(s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Time) v1alpha1.CassandraClusterStatus {
+	failure := done.Err
 	if failure != nil && lostRace(failure) {
 		failure = nil // the next pass, a moment later, knows better
 	}
 	plan.Writes = plan.Writes[:done.Done]
-	next := status.Of(s, plan, failure, rejected, now)
+	return status.Of(s, plan, failure, done.Rejected, now)
+}
+
+// publish writes the status if it differs from the one that is there, and tells people what has
+// changed: whoever's write is taken tells it, so that another operator, or the next one, does not.
+func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, next v1alpha1.CassandraClusterStatus,
+	store *consistency.Store) error {
 	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
 		return nil
 	}

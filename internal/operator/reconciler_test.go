@@ -186,7 +186,7 @@ func TestWhoeverWritesTheStatusTellsWhatHasChanged(t *testing.T) {
 	decided := plan.Plan{Stalled: &plan.Stall{Reason: v1alpha1.ReasonNameTaken},
 		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Reason: v1alpha1.BlockedMemberDown, Nodes: []string{"n1"}}}}
 	publish := func() error {
-		return c.publish(t.Context(), s, decided, act.Result{}, c.now, &consistency.Store{})
+		return c.publish(t.Context(), s, statusAfter(s, decided, act.Result{}, c.now), &consistency.Store{})
 	}
 	want := told{"StepBlocked of orders, node n1", "Stalled of orders"}
 	if err := publish(); err != nil || !slices.Equal(*c.told, want) {

@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"helenus.io/helenus/tools/generate/alerts"
 )
 
 // tools are the commands that are run, as paths or as names in PATH.
@@ -24,8 +26,8 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		const help = "Remakes deep copies, custom resource definitions, a policy, the chart, config/install.yaml and " +
-			"the API reference.\n\nFlags:\n"
+		const help = "Remakes deep copies, custom resource definitions, a policy, the alerts, the chart, " +
+			"config/install.yaml and the API reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
@@ -57,10 +59,33 @@ func generate(ctx context.Context, root string, with tools) error {
 	if err := settingsPolicy(filepath.Join(root, "config", "policy", "settings.yaml")); err != nil {
 		return err
 	}
+	if err := writeAlerts(root); err != nil {
+		return err
+	}
 	if err := install(root); err != nil {
 		return err
 	}
 	return reference(ctx, root, scratch, with.crdRefDocs)
+}
+
+// writeAlerts writes the rules into the chart, and their page of the guide.
+func writeAlerts(root string) error {
+	rules, err := alerts.Rules()
+	if err != nil {
+		return err
+	}
+	for path, text := range map[string][]byte{
+		filepath.Join(root, "charts", "helenus", "rules", "helenus.yaml"): rules,
+		filepath.Join(root, "docs", "guide", "alerts.md"):                 alerts.Guide(),
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("write the alerts: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return fmt.Errorf("write the alerts: %w", err)
+		}
+	}
+	return nil
 }
 
 // run runs a command in a directory and returns what it said if it fails.

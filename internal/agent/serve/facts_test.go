@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/metrics"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -424,8 +425,9 @@ func TestAConnectionMoreTakesThePlaceOfTheOldestOfWhoeverHasMost(t *testing.T) {
 func TestMetricsText(t *testing.T) {
 	var out strings.Builder
 	writeMetrics(&out, append(PhaseMetrics("Normal", []v1alpha1.NodePhase{"Normal", "Failed"}),
-		Metric{Name: "a_total", Help: "First by name.", Type: "counter", Value: 3,
-			Labels: map[string]string{"x": "a\"b\n\\"}}))
+		metrics.Sample{
+			Family: &metrics.Family{Name: "a_total", Help: "First by name.", Type: "counter", Labels: []string{"x"}},
+			Value:  3, Values: []string{"a\"b\n\\"}}))
 	want := `# HELP a_total First by name.
 # TYPE a_total counter
 a_total{x="a\"b\n\\"} 3
@@ -437,17 +439,17 @@ helenus_agent_phase{phase="Failed"} 0
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
-	if Age("x", "", time.Time{}, time.Now()) != nil {
+	if Age(metrics.AgentJVMSilence, time.Time{}, time.Now()) != nil {
 		t.Error("a thing that never was has an age")
 	}
 }
 
 type probes struct{ ok bool }
 
-func (p probes) Started() bool         { return p.ok }
-func (p probes) Live() (bool, string)  { return p.ok, "live" }
-func (p probes) Ready() (bool, string) { return p.ok, "ready" }
-func (p probes) Metrics() []Metric     { return nil }
+func (p probes) Started() bool             { return p.ok }
+func (p probes) Live() (bool, string)      { return p.ok, "live" }
+func (p probes) Ready() (bool, string)     { return p.ok, "ready" }
+func (p probes) Metrics() []metrics.Sample { return nil }
 
 func TestProbes(t *testing.T) {
 	for _, ok := range []bool{true, false} {

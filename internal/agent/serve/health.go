@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/metrics"
 )
 
 // Health is what the probes and Prometheus ask.
@@ -21,16 +22,7 @@ type Health interface {
 	Started() bool
 	Live() (bool, string)
 	Ready() (bool, string)
-	Metrics() []Metric
-}
-
-// Metric is one sample in the text format of Prometheus.
-type Metric struct {
-	Name, Help string
-	// Type is gauge or counter.
-	Type   string
-	Labels map[string]string
-	Value  float64
+	Metrics() []metrics.Sample
 }
 
 // Probes serves kubelet's probes on a listener until ctx ends, and nothing else: no connection is
@@ -64,38 +56,36 @@ func ProbesHandler(health Health) http.Handler {
 }
 
 // writeMetrics writes samples in the text format; samples of one name stand together.
-func writeMetrics(w io.Writer, metrics []Metric) {
-	slices.SortStableFunc(metrics, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+func writeMetrics(w io.Writer, all []metrics.Sample) {
+	slices.SortStableFunc(all, func(a, b metrics.Sample) int { return strings.Compare(a.Name, b.Name) })
 	last := ""
-	for _, m := range metrics {
+	for _, m := range all {
 		if m.Name != last {
 			_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Type)
 			last = m.Name
 		}
-		_, _ = fmt.Fprintf(w, "%s%s %s\n", m.Name, labelText(m.Labels), strconv.FormatFloat(m.Value, 'g', -1, 64))
+		_, _ = fmt.Fprintf(w, "%s%s %s\n", m.Name, labelText(m), strconv.FormatFloat(m.Value, 'g', -1, 64))
 	}
 }
 
 var escapeLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func labelText(labels map[string]string) string {
-	if len(labels) == 0 {
+func labelText(m metrics.Sample) string {
+	if len(m.Labels) == 0 {
 		return ""
 	}
 	var parts []string
-	for name, value := range labels {
-		parts = append(parts, name+`="`+escapeLabel.Replace(value)+`"`)
+	for i, name := range m.Labels {
+		parts = append(parts, name+`="`+escapeLabel.Replace(m.Values[i])+`"`)
 	}
-	slices.Sort(parts)
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
 // PhaseMetrics are one sample for each phase, 1 for the present one.
-func PhaseMetrics(present v1alpha1.NodePhase, all []v1alpha1.NodePhase) []Metric {
-	out := make([]Metric, 0, len(all))
+func PhaseMetrics(present v1alpha1.NodePhase, all []v1alpha1.NodePhase) []metrics.Sample {
+	out := make([]metrics.Sample, 0, len(all))
 	for _, phase := range all {
-		m := Metric{Name: "helenus_agent_phase", Help: "Phase of the node: 1 for the present one.", Type: "gauge",
-			Labels: map[string]string{"phase": string(phase)}}
+		m := metrics.Sample{Family: metrics.AgentPhase, Values: []string{string(phase)}}
 		if phase == present {
 			m.Value = 1
 		}
@@ -105,9 +95,9 @@ func PhaseMetrics(present v1alpha1.NodePhase, all []v1alpha1.NodePhase) []Metric
 }
 
 // Age is a metric of how long ago something was; absent for never.
-func Age(name, help string, at, now time.Time) []Metric {
+func Age(of *metrics.Family, at, now time.Time) []metrics.Sample {
 	if at.IsZero() {
 		return nil
 	}
-	return []Metric{{Name: name, Help: help, Type: "gauge", Value: now.Sub(at).Seconds()}}
+	return []metrics.Sample{{Family: of, Value: now.Sub(at).Seconds()}}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/metrics"
 )
 
 const (
@@ -37,8 +38,7 @@ func MetricsHandler(health Health, exporter string) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		up := Metric{Name: "helenus_agent_exporter_up", Help: "Whether the exporter in the JVM answered.",
-			Type: "gauge"}
+		up := metrics.Sample{Family: metrics.AgentExporter}
 		page, err := scrape(r.Context(), client, exporter)
 		if err == nil {
 			defer page.Close() //nolint:errcheck // it was only read

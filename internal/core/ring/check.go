@@ -32,10 +32,12 @@ func (p *Protection) Check(take, down []string) (Verdict, error) {
 // protects among them; ids that are not in the ring are ignored. Of a range of which neither a
 // replica is down nor one pending nothing is said, however few there are. With is nil, or made of
 // the same keyspaces for the ring with nodes beside that are joining it and are down: a write
-// needs one more answer for each of them of which its range is pending (ReplicaPlans#forWrite).
-func (p *Protection) Unserved(down []string, with *Protection) Finding {
+// needs one more answer for each of them of which its range is pending (ReplicaPlans#forWrite). By
+// counts them for each datacenter whose replicas serve them, and under "" those that all serve
+// together.
+func (p *Protection) Unserved(down []string, with *Protection) (f Finding, by map[string]int) {
 	o := p.outage(down)
-	var f Finding
+	by = map[string]int{}
 	for i := range o.demands {
 		d := &o.demands[i]
 		pending := d.pending(p.ring, with)
@@ -47,12 +49,13 @@ func (p *Protection) Unserved(down []string, with *Protection) Finding {
 			if lost+more <= max(0, d.spare()) {
 				continue
 			}
+			by[d.datacenter]++
 			if o.note(&f, d, at, lost+more); f.Worst.Range == d.circle.rangeAt(at) {
 				f.Worst.Pending = more
 			}
 		}
 	}
-	return f
+	return f, by
 }
 
 // pending says how many nodes join each range that are in the ring of another protection alone; nil

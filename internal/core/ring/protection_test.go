@@ -187,9 +187,16 @@ func TestUnserved(t *testing.T) {
 			"down), and writes need 1 more for what joins and is down"},
 	}
 	for _, test := range tests {
-		f := test.of.Unserved(strings.Fields(test.down), test.with)
+		f, by := test.of.Unserved(strings.Fields(test.down), test.with)
 		if got := fmt.Sprint(f.Worst); f.Ranges != test.ranges || got != test.worst {
 			t.Errorf("down %q:\n got %d %s\nwant %d %s", test.down, f.Ranges, got, test.ranges, test.worst)
+		}
+		sum := 0
+		for _, ranges := range by {
+			sum += ranges
+		}
+		if sum != f.Ranges {
+			t.Errorf("down %q: %v by datacenter, %d in all", test.down, by, f.Ranges)
 		}
 	}
 }
@@ -212,7 +219,7 @@ func TestUnservedIsCheckOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		down := drawIDs(t, r, "down")
-		now := p.Unserved(down, nil)
+		now, _ := p.Unserved(down, nil)
 		then, err := p.Check(down, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 type setter func(kind string, yes bool, reason, format string, args ...any)
@@ -64,15 +65,15 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 		return
 	}
 	risk, err := atRisk(s)
-	unserved := slices.IndexFunc(datacenters(s), func(d v1alpha1.DatacenterStatus) bool {
+	closed := slices.IndexFunc(datacenters(s), func(d v1alpha1.DatacenterStatus) bool {
 		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name)
 	})
 	switch {
 	case !slices.ContainsFunc(s.Records(), Serves):
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonNodesNotReady, "no node serves clients")
-	case unserved >= 0:
+	case closed >= 0:
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonNodesNotReady, "no node of datacenter %s serves clients",
-			datacenters(s)[unserved].Name)
+			datacenters(s)[closed].Name)
 	case err != nil:
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonRingUnknown, "%s", err)
 	case risk != "":
@@ -83,13 +84,51 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	}
 }
 
-// atRisk says which ranges are not served at the configured consistency, judged by the first
-// complete view of the ring.
+// atRisk says which ranges are not served at the configured consistency.
 func atRisk(s *facts.Snapshot) (string, error) {
+	f, _, err := unserved(s)
+	if err != nil || f.Ranges == 0 {
+		return "", err
+	}
+	return s.Named(fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, s.Cluster.Spec.Disruption.Consistency,
+		f.Worst)), nil
+}
+
+// Unserved counts the ranges that are not served at the configured consistency, for each
+// datacenter that clients may ask, 0 included: what Available says in one word. An error says why
+// nobody knows.
+func Unserved(s *facts.Snapshot) (map[string]int, error) {
+	if slices.ContainsFunc(s.Records(), func(n *facts.Node) bool { return n.Asking }) {
+		return nil, errors.New("not every agent had the time to answer yet")
+	}
+	if !s.Ledger.HasRing() {
+		return nil, errors.New("nobody knows who the members are")
+	}
+	_, by, err := unserved(s)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	for _, dc := range datacenters(s) {
+		if dc.Formed && !s.Ledger.Adds(dc.Name) {
+			out[dc.Name] = by[""]
+		}
+	}
+	for dc, ranges := range by {
+		if dc != "" {
+			out[dc] += ranges
+		}
+	}
+	return out, nil
+}
+
+// unserved are the ranges that are not served at the configured consistency, in all and by
+// datacenter, judged by the first complete view of the ring.
+func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) {
 	records := s.Records()
 	first := slices.IndexFunc(records, isNormal)
 	if first < 0 {
-		return "", errors.New("no node can say what the ring is like")
+		return f, nil, errors.New("no node can say what the ring is like")
 	}
 	view := records[first].Agent.Ring
 	down, member := map[string]bool{}, map[string]bool{}
@@ -102,16 +141,16 @@ func atRisk(s *facts.Snapshot) (string, error) {
 	}
 	joins := func(e facts.Endpoint) bool { return e.InFlight() && !e.Live && !member[e.HostID] }
 	if len(down) == 0 && !slices.ContainsFunc(view.Endpoints, joins) {
-		return "", nil
+		return f, nil, nil
 	}
 	level := s.Cluster.Spec.Disruption.Consistency
 	protection, err := view.Without(joins).Protection(level)
 	if err != nil {
-		return "", err
+		return f, nil, err
 	}
 	with, err := view.Protection(level)
 	if err != nil {
-		return "", err
+		return f, nil, err
 	}
 	var ids []string
 	for _, e := range view.Endpoints {
@@ -119,11 +158,8 @@ func atRisk(s *facts.Snapshot) (string, error) {
 			ids = append(ids, e.HostID)
 		}
 	}
-	f := protection.Unserved(ids, with)
-	if f.Ranges == 0 {
-		return "", nil
-	}
-	return s.Named(fmt.Sprintf("%d ranges are not served at %s: %s", f.Ranges, level, f.Worst)), nil
+	f, by = protection.Unserved(ids, with)
+	return f, by, nil
 }
 
 func isNormal(n *facts.Node) bool {

@@ -155,6 +155,7 @@ func TestWhatValuesChange(t *testing.T) {
 	for _, of := range []struct{ values, without, with string }{
 		{"crds: {install: false}", "CustomResourceDefinition//cassandraclusters.helenus.io", ""},
 		{"networkPolicy: {enabled: false}", "NetworkPolicy/helenus-system/helenus", ""},
+		{"metrics: {rules: {enabled: true}}", "", "PrometheusRule/helenus-system/helenus"},
 		{"namespace: {create: true}", "", "Namespace//helenus-system"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRole//helenus", "Role/shop/helenus-operator"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRoleBinding//helenus", "RoleBinding/bank/helenus-operator"},
@@ -174,6 +175,14 @@ func TestWhatValuesChange(t *testing.T) {
 				t.Errorf("Helm deletes %s", name)
 			}
 		}
+	}
+	rules := objects(t, "helenus-system", "metrics: {rules: {enabled: true, labels: {release: prom}}}")
+	rule := rules["PrometheusRule/helenus-system/helenus"]
+	if groups, _ := value(rule, "spec.groups"); len(groups.([]any)) != 1 {
+		t.Errorf("the rules are %v", rule)
+	}
+	if release, _ := value(rule, "metadata.labels.release"); release != "prom" {
+		t.Errorf("the rules have the label release: %v", release)
 	}
 	narrow := objects(t, "helenus-system", "watch: {namespaces: [shop]}")
 	want, _ := json.Marshal(all["ClusterRole//helenus"]["rules"])

@@ -1,0 +1,85 @@
+package metrics
+
+// Family is a metric with its labels.
+type Family struct {
+	Name, Help string
+	// Type is gauge, counter or histogram.
+	Type   string
+	Labels []string
+}
+
+// Sample is a value of a family. Values are those of its labels; of a cluster's without namespace
+// and cluster.
+type Sample struct {
+	*Family
+	Values []string
+	Value  float64
+}
+
+// The types.
+const (
+	gauge     = "gauge"
+	counter   = "counter"
+	histogram = "histogram"
+)
+
+func ofCluster(name, help string, labels ...string) *Family {
+	return &Family{"helenus_cluster_" + name, help, gauge, append([]string{"namespace", "cluster"}, labels...)}
+}
+
+// Of a cluster, by the operator that leads. What is not known is absent.
+var (
+	Nodes     = ofCluster("nodes", "Node records.", "datacenter")
+	Answering = ofCluster("answering_nodes", "Nodes whose agents answer; absent while one is asked for the first time.",
+		"datacenter")
+	Ready = ofCluster("ready_nodes", "Nodes that serve clients, by agents that answer; absent while one is asked for "+
+		"the first time.", "datacenter")
+	Unserved = ofCluster("unserved_ranges", "Ranges with too few replicas up for spec.disruption.consistency; absent "+
+		"while the ring is unknown. A range that all datacenters serve together counts in each.", "datacenter")
+	Condition  = ofCluster("condition", "1 while a condition of the cluster is True, 0 while it is False.", "condition")
+	OpenSteps  = ofCluster("open_steps", "Steps that are open or suspended.")
+	StepOpened = ofCluster("step_opened_timestamp_seconds",
+		"When the oldest of the open steps of a kind was opened, in Unix time.", "step")
+	StepProgress = ofCluster("step_progress_ratio",
+		"Share of the current step that is done; absent where it is unknown.", "step")
+	Blocked   = ofCluster("blocked_steps", "Entries of status.blocked.")
+	BlockedBy = ofCluster("blocked_steps_by_reason", "Entries of status.blocked with a reason; absent for none.",
+		"reason")
+	Notices   = ofCluster("notices", "Entries of status.notices.")
+	NoticesBy = ofCluster("notices_by_reason", "Entries of status.notices with a reason; absent for none.", "reason")
+	LastPass  = ofCluster("last_pass_timestamp_seconds", "When the last pass that saw the cluster ended, in Unix time.")
+)
+
+// Of the operator itself.
+var (
+	FailedPasses = &Family{"helenus_failed_passes_total",
+		"Passes over a cluster that failed by an error of the API server.", counter, []string{"namespace", "cluster"}}
+	Writes = &Family{"helenus_writes_total", "Writes to the API server by verb.", counter, []string{"verb"}}
+	Passes = &Family{"helenus_pass_seconds", "Duration of a pass over one cluster.", histogram, nil}
+)
+
+func ofAgent(name, help, kind string, labels ...string) *Family {
+	return &Family{"helenus_agent_" + name, help, kind, labels}
+}
+
+// Of an agent. The namespace, the pod and so on are added by what scrapes it.
+var (
+	AgentPhase    = ofAgent("phase", "Phase of the node: 1 for the present one.", gauge, "phase")
+	AgentReady    = ofAgent("ready", "Whether the node is NORMAL, gossips and is open to clients.", gauge)
+	AgentRestarts = ofAgent("jvm_restarts_total", "Unrequested restarts of the JVM in this pod.", counter)
+	AgentFailing  = ofAgent("failing_action", "Actions that fail now, with how often in a row.", gauge, "action")
+
+	AgentAPISilence = ofAgent("api_server_silence_seconds",
+		"Time since the API server last answered; absent for never.", gauge)
+	AgentJVMSilence = ofAgent("jvm_silence_seconds", "Time since the JVM last answered; absent for never.", gauge)
+	AgentExporter   = ofAgent("exporter_up", "Whether the exporter in the JVM answered.", gauge)
+)
+
+// OfCluster, OfOperator and OfAgent are all that there are.
+var (
+	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
+		BlockedBy, Notices, NoticesBy, LastPass}
+	OfOperator = []*Family{FailedPasses, Writes, Passes}
+	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentAPISilence, AgentJVMSilence,
+		AgentExporter}
+)

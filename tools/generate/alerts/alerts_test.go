@@ -1,0 +1,105 @@
+package alerts
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+
+	"helenus.io/helenus/internal/core/metrics"
+)
+
+// series of each alert, minute by minute: one with which it fires, and one with which it does not
+// although it is close.
+var series = map[string]struct{ fires, silent string }{
+	"HelenusRangesUnserved":   {"helenus_cluster_unserved_ranges 0 3x10", "helenus_cluster_unserved_ranges 3 3 0x10"},
+	"HelenusNodeNotServing":   {nodes("ready", "2x20"), nodes("ready", "2x12 3x10")},
+	"HelenusNodeNotAnswering": {nodes("answering", "2x20"), nodes("answering", "2x12 3x10")},
+	"HelenusClusterStalled": {`helenus_cluster_condition{condition="Stalled"} 1x10`,
+		`helenus_cluster_condition{condition="Available"} 1x10`},
+	"HelenusStepBlocked": {"helenus_cluster_blocked_steps 1x70", "helenus_cluster_blocked_steps 1x55 0 1x55"},
+	"HelenusStepTakesLong": {"helenus_cluster_step_opened_timestamp_seconds 0x1500",
+		"helenus_cluster_step_opened_timestamp_seconds 0x1400"},
+	"HelenusOperatorAbsent": {"other 1x20", "helenus_pass_seconds_count 7x1500"},
+	"HelenusPassesFail":     {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
+	"HelenusJVMRestarts": {"helenus_agent_jvm_restarts_total 0 0 1 2 3x10",
+		"helenus_agent_jvm_restarts_total 5 6x10"},
+	"HelenusJVMSilent": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
+	"HelenusAgentCutOff": {"helenus_agent_api_server_silence_seconds 0+60x30",
+		"helenus_agent_api_server_silence_seconds 599x30"},
+	"HelenusAgentFails": {"helenus_agent_failing_action 0+1x30", "helenus_agent_failing_action 0+1x12 0x9"},
+}
+
+func nodes(kind, values string) string {
+	return "helenus_cluster_nodes 3x30\n  helenus_cluster_" + kind + "_nodes " + values
+}
+
+func TestEachAlertFiresAndDoesNot(t *testing.T) {
+	for _, a := range All() {
+		s, found := series[a.Name]
+		if !found {
+			t.Errorf("%s has no series", a.Name)
+			continue
+		}
+		if !fires(t, a, s.fires) {
+			t.Errorf("%s does not fire with %s", a.Name, s.fires)
+		}
+		if fires(t, a, s.silent) {
+			t.Errorf("%s fires with %s", a.Name, s.silent)
+		}
+	}
+}
+
+// fires says that an alert fires at any minute of a series: its expression gives something all the
+// time that it must hold.
+func fires(t *testing.T, a Alert, load string) bool {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, "load 1m\n  "+load+"\n")
+	engine := promqltest.NewTestEngineWithOpts(t, promql.EngineOpts{MaxSamples: 1 << 20, Timeout: time.Minute})
+	const aDay = 25 * time.Hour
+	query, err := engine.NewRangeQuery(t.Context(), storage, nil, a.Expression, time.Unix(0, 0),
+		time.Unix(0, 0).Add(aDay), time.Minute)
+	if err != nil {
+		t.Fatalf("%s: %s", a.Name, err)
+	}
+	defer query.Close()
+	matrix, err := query.Exec(t.Context()).Matrix()
+	if err != nil {
+		t.Fatalf("%s: %s", a.Name, err)
+	}
+	for _, of := range matrix {
+		since := of.Floats[0].T
+		for i, at := range of.Floats {
+			if i > 0 && at.T-of.Floats[i-1].T > time.Minute.Milliseconds() {
+				since = at.T
+			}
+			if at.T-since >= a.For.Milliseconds() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Alerts go by what is exported, and no label of theirs is another one's.
+func TestAlertsGoByMetricsThatExist(t *testing.T) {
+	var known []string
+	for _, f := range slices.Concat(metrics.OfCluster, metrics.OfOperator, metrics.OfAgent) {
+		known = append(known, f.Name, f.Name+"_count")
+	}
+	for _, a := range All() {
+		expression, err := parser.NewParser(parser.Options{}).ParseExpr(a.Expression)
+		if err != nil {
+			t.Fatalf("%s: %s", a.Name, err)
+		}
+		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+			if v, is := node.(*parser.VectorSelector); is && !slices.Contains(known, v.Name) {
+				t.Errorf("%s goes by %s, which nobody exports", a.Name, v.Name)
+			}
+			return nil
+		})
+	}
+}
