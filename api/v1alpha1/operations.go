@@ -45,8 +45,9 @@ const (
 	// OperationDecommission has the node stream its data to those that take its place, and leave
 	// the ring for good.
 	OperationDecommission OperationType = "Decommission"
-	// OperationRemoveNode has the members go on without the one of arguments.hostID, which is down
-	// and never comes back: those that take its place get its data from the other replicas.
+	// OperationRemoveNode removes the member with arguments.hostID from the ring (nodetool
+	// removenode). It is down and never starts again. The new owners of its ranges stream the data
+	// from the other replicas.
 	OperationRemoveNode OperationType = "RemoveNode"
 	// OperationCompact merges the SSTables of each table, into one if arguments.split is not set.
 	OperationCompact OperationType = "Compact"
@@ -238,7 +239,7 @@ type OperationArguments struct {
 	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f:.]+$`
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// HostID is the member that RemoveNode is about.
+	// HostID of the member that RemoveNode removes.
 	// +optional
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36

@@ -48,9 +48,9 @@ func (n *Node) Decommission(ctx context.Context) error {
 	return nil
 }
 
-// RemoveNode has the ring go on without the member of a host id, which must be down: the nodes that
-// take its place get its data from the other replicas. It blocks for the ring delay (30 s), and
-// until all of them have it (measured on 5.0: 33 s without data).
+// RemoveNode removes the member with a host id, which must be down, from the ring. The new owners
+// of its ranges stream the data from the other replicas. It blocks for the ring delay (30 s) and
+// until all of them have finished (measured on 5.0: 33 s without data).
 func (n *Node) RemoveNode(ctx context.Context, hostID string) error {
 	err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "removeNode(java.lang.String)", hostID), nil)
 	if refusal := (*jolokia.Error)(nil); errors.As(err, &refusal) &&
@@ -63,7 +63,7 @@ func (n *Node) RemoveNode(ctx context.Context, hostID string) error {
 	return nil
 }
 
-// ErrRemoving means that the node has the ring go on without a member already.
+// ErrRemoving means that this node coordinates another removal already.
 var ErrRemoving = errors.New("another removal runs")
 
 // ErrLeaving means that the node leaves the ring already.

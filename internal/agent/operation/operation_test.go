@@ -273,7 +273,7 @@ func TestOperations(t *testing.T) {
 		}, "decommission; decommission", "the node has left the ring", false},
 		"removal": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
 			f.before = func(string) { f.ring.Endpoints[1].Status = facts.StatusRemoved }
-		}), "remove " + hostID, "the ring goes on without", false},
+		}), "remove " + hostID, "is removed from the ring", false},
 		"removal beside one that runs": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
 			f.fails["remove "+hostID] = cassandra.ErrRemoving
 			f.before = func(what string) {
@@ -281,11 +281,11 @@ func TestOperations(t *testing.T) {
 					f.ring.Endpoints[1].Status = facts.StatusRemoved
 				}
 			}
-		}), "remove " + hostID, "the ring goes on without", false},
+		}), "remove " + hostID, "is removed from the ring", false},
 		"removal of one that it does not see": {v1alpha1.OperationRemoveNode, arguments{HostID: "other"}, nil, "",
 			"sees no member with host id other", true},
 		"removal that is found again, and is over": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID},
-			func(f *fake) { f.from = &operation.Handle{} }, "", "the ring goes on without", false},
+			func(f *fake) { f.from = &operation.Handle{} }, "", "is removed from the ring", false},
 		"removal of one that is up": {v1alpha1.OperationRemoveNode, arguments{HostID: hostID}, down(func(f *fake) {
 			f.ring.Endpoints[1].Live = true
 		}), "", "is up at", true},

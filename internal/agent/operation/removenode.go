@@ -9,8 +9,8 @@ import (
 	"helenus.io/helenus/internal/core/node/operation"
 )
 
-// removeNode has the ring go on without a member that is down, and is done when this node does not
-// see it any more. A call that finds another one running waits for that.
+// removeNode removes a member that is down from the ring, and succeeds once this node no longer
+// sees it as a member. If another removal runs on this node, it waits for that.
 func removeNode(ctx context.Context, t *task) (string, error) {
 	hostID := t.arguments.HostID
 	for first := true; ; first = false {
@@ -22,11 +22,11 @@ func removeNode(ctx context.Context, t *task) (string, error) {
 		case !known && first && !t.resumed:
 			return "", fmt.Errorf("this node sees no member with host id %s", hostID)
 		case !known:
-			return "the ring goes on without host id " + hostID, nil
+			return "host id " + hostID + " is removed from the ring", nil
 		case up != "":
 			return "", fmt.Errorf("host id %s is up at %s", hostID, up)
 		}
-		t.Say(0, 1, "others take over what host id "+hostID+" had")
+		t.Say(0, 1, "removes host id "+hostID+": the new owners stream its ranges")
 		err = t.JVM.RemoveNode(ctx, hostID)
 		if err != nil && !errors.Is(err, cassandra.ErrRemoving) {
 			return "", err

@@ -257,8 +257,8 @@ func TestALeaveIsTakenBack(t *testing.T) {
 	}
 }
 
-// A node that was killed when its data was with the others never starts again. A member has those
-// that did not hear that it has left go on without it.
+// A node that was killed after it had streamed its data never starts again. A member that still
+// sees it as a member removes it from the ring.
 func TestANodeThatEndedWhileItLeft(t *testing.T) {
 	w := leaving(t, v1alpha1.OperationInterrupted)
 	n := w.snapshot.Nodes[newcomer]

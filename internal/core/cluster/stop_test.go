@@ -107,8 +107,8 @@ func TestAStoppedRingStaysDown(t *testing.T) {
 	}
 }
 
-// A ledger that is lost while the ring is stopped is rebuilt as that of a ring that has served, and
-// of which nobody knows any more who holds too much.
+// A ledger that is lost while the ring is stopped is rebuilt as that of a ring that was open to
+// clients, and with a cleanup due on every node, since it is unknown which of them need one.
 func TestALostLedgerOfAStoppedRing(t *testing.T) {
 	w := stoppedRing(t)
 	w.snapshot.Ledger = nil

@@ -95,14 +95,14 @@ func atRisk(s *facts.Snapshot) (string, error) {
 }
 
 // Unserved counts the ranges that are not served at the configured consistency, for each
-// datacenter that clients may ask, 0 included: what Available says in one word. An error says why
-// nobody knows.
+// datacenter that is open to clients, 0 included, by the computation of the condition Available. It
+// returns an error where that is unknown.
 func Unserved(s *facts.Snapshot) (map[string]int, error) {
 	if slices.ContainsFunc(s.Records(), func(n *facts.Node) bool { return n.Asking }) {
 		return nil, errors.New("not every agent had the time to answer yet")
 	}
 	if !s.Ledger.HasRing() {
-		return nil, errors.New("nobody knows who the members are")
+		return nil, errors.New("the members are unknown: there is no ledger of a formed ring")
 	}
 	_, by, err := unserved(s)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"helenus.io/helenus/internal/core/metrics"
 )
 
-// conditions that a cluster has. Of the last two there is none while they are False.
+// conditions of a cluster. The last two are absent from its status while they are False.
 var conditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy,
 	v1alpha1.ConditionUpToDate, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}
 
-// Samples are the metrics of a cluster after a pass: from the facts that it saw and the status that
-// it came to.
+// Samples are the metrics of a cluster after a pass, from the facts it has read and the resulting
+// status.
 func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Time) []metrics.Sample {
 	var out []metrics.Sample
 	add := func(f *metrics.Family, value float64, labels ...string) {
@@ -62,8 +62,8 @@ func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Tim
 	return out
 }
 
-// nodeSamples count nodes by datacenter. Of one with an agent that this operator asks for the first
-// time nobody can say yet how many answer.
+// nodeSamples count nodes by datacenter. While the operator asks an agent for the first time, the
+// number of agents of its datacenter that answer is unknown.
 func nodeSamples(s *facts.Snapshot, datacenters []v1alpha1.DatacenterStatus,
 	add func(*metrics.Family, float64, ...string)) {
 	answering, ready, unheard := map[string]int{}, map[string]int{}, map[string]bool{}

@@ -42,7 +42,7 @@ func sampled(t *testing.T, s *facts.Snapshot, decided plan.Plan) map[string]floa
 	return out
 }
 
-// What is known is there, 0 included; what nobody knows is not.
+// A known value is exported, 0 included; an unknown one is absent.
 func TestMetricsOfACluster(t *testing.T) {
 	const absent = -1
 	silent := func(n *facts.Node) { n.Agent = nil }
@@ -86,7 +86,7 @@ func TestMetricsOfACluster(t *testing.T) {
 				s.Cluster.Spec.Disruption.Consistency = v1alpha1.ConsistencyQuorum
 			}), plan.Plan{}, map[string]float64{"unserved_ranges{dc1}": 2, "unserved_ranges{}": absent},
 		},
-		"nobody knows the ring": {
+		"the ring is unknown": {
 			twoNodes(func(n1, n2 *facts.Node, _ *facts.Snapshot) { noJVM(n1); noJVM(n2) }), plan.Plan{},
 			map[string]float64{"ready_nodes{dc1}": 0, "unserved_ranges{dc1}": absent, "condition{Available}": 0},
 		},
@@ -113,7 +113,7 @@ func TestMetricsOfACluster(t *testing.T) {
 			map[string]float64{"open_steps": 3, "step_opened_timestamp_seconds{RollOut}": 700,
 				"step_opened_timestamp_seconds{Cleanup}": 600, "step_progress_ratio{RollOut}": 0.5},
 		},
-		"a step whose progress nobody knows": {twoNodes(nil), plan.Plan{Current: &v1alpha1.StepStatus{Name: "FormRing"}},
+		"a step of unknown progress": {twoNodes(nil), plan.Plan{Current: &v1alpha1.StepStatus{Name: "FormRing"}},
 			map[string]float64{"step_progress_ratio{FormRing}": absent}},
 		"blocked, stalled and noticed": {twoNodes(nil), plan.Plan{
 			Stalled: &plan.Stall{Reason: v1alpha1.ReasonNameTaken, Message: "taken"},

@@ -57,7 +57,7 @@ var excused = map[string][]excuse{
 				"NodeNotNormal", "NativeTransportClosed", "ConfigurationRenderingFailed", "PodIncomplete",
 			}},
 		{"it says that something has failed and will be retried", []string{"ActionFailing"}},
-		{"a node that does not see a member cannot have the others go on without it: Cassandra refuses the same",
+		{"a node cannot remove a member that it does not see: Cassandra refuses the same",
 			[]string{"RingViewsDiffer"}},
 		{"the operator asks a node for one operation at a time; core/node's tests have it refuse",
 			[]string{"ConflictingOperation"}},

@@ -253,11 +253,13 @@ func (r *run) quiet() {
 	}
 }
 
-// comesDue says that an operation was postponed, and nothing keeps it from being due within the
-// hour: all nodes serve.
+// comesDue says that something begins within the hour: a postponed operation, if all nodes serve,
+// or the replacement of a lost member.
 func comesDue(w *world.World) bool {
-	return ready(w) && slices.ContainsFunc(get(w).Status.Notices, func(n v1alpha1.Notice) bool {
-		return n.Reason == v1alpha1.NoticeOperationPostponed
+	c := get(w)
+	return c != nil && slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticeOperationPostponed && ready(w) ||
+			n.Reason == v1alpha1.NoticeMemberLost && strings.Contains(n.Message, "it is replaced at")
 	})
 }
 

@@ -15,9 +15,9 @@ type Severity string
 
 // The severities.
 const (
-	// Critical: clients are refused, or nobody would learn if they were.
+	// Critical: requests of clients fail, or failures are not noticed.
 	Critical Severity = "critical"
-	// Warning: something waits for a person, or will.
+	// Warning: user action is required, or will be.
 	Warning Severity = "warning"
 )
 
@@ -42,97 +42,117 @@ const (
 // All alerts: those of clusters, of the operator, of agents.
 func All() []Alert {
 	return []Alert{
-		{Name: "HelenusRangesUnserved", Severity: Critical, For: 2 * time.Minute,
+		{
+			Name: "HelenusRangesUnserved", Severity: Critical, For: 2 * time.Minute,
 			Expression: metrics.Unserved.Name + " > 0",
 			Summary: "{{ $value }} ranges of datacenter {{ $labels.datacenter }} of " + ofCluster +
 				" have too few replicas up",
-			Means: "Requests for these ranges fail at `spec.disruption.consistency`. The number is that of " +
-				"`Available`.",
-			Look: "Which nodes are down, and why: the condition `Available` names the range, `status.unhealthy` the " +
-				"nodes, and each CassandraNode what its agent waits for.",
-			Commands: []string{"kubectl helenus status orders", "kubectl get cassandranodes"}},
-		{Name: "HelenusNodeNotServing", Severity: Warning, For: 15 * time.Minute,
+			Means: "Requests for these ranges fail at the consistency level of `spec.disruption.consistency`. The " +
+				"condition `Available` is False.",
+			Look: "The message of `Available` names a range, `status.unhealthy` the nodes that are down, and the " +
+				"status of each CassandraNode what its agent waits for.",
+			Commands: []string{"kubectl helenus status orders", "kubectl get cassandranodes"},
+		},
+		{
+			Name: "HelenusNodeNotServing", Severity: Warning, For: 15 * time.Minute,
 			Expression: metrics.Nodes.Name + " - " + metrics.Ready.Name + " > 0",
-			Summary: "{{ $value }} nodes of datacenter {{ $labels.datacenter }} of " + ofCluster + " do not " +
-				"serve clients",
-			Means: "Nodes have a record and do not serve, for longer than a restart takes. A ring that is " +
-				"stopped, or " +
-				"that grows by much data, is told, too: silence the alert meanwhile.",
-			Look:     "What each of them waits for, and whether it is to be replaced.",
-			Commands: []string{"kubectl get cassandranodes", "kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"}},
-		{Name: "HelenusNodeNotAnswering", Severity: Warning, For: 15 * time.Minute,
+			Summary:    "{{ $value }} nodes of datacenter {{ $labels.datacenter }} of " + ofCluster + " are not ready",
+			Means: "Nodes have not served clients for longer than a restart takes. The alert also fires while a ring " +
+				"is stopped by `spec.stopped`, and while a node joins for longer than 15 minutes.",
+			Look: "The phase and the message of each CassandraNode, and the log of Cassandra.",
+			Commands: []string{"kubectl get cassandranodes",
+				"kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"},
+		},
+		{
+			Name: "HelenusNodeNotAnswering", Severity: Warning, For: 15 * time.Minute,
 			Expression: metrics.Nodes.Name + " - " + metrics.Answering.Name + " > 0",
-			Summary: "{{ $value }} agents of datacenter {{ $labels.datacenter }} of " + ofCluster + " do not " +
-				"answer the operator",
-			Means: "The pod does not run, its host is gone, or the operator cannot reach it. What the operator " +
-				"does not " +
-				"see it does not change.",
-			Look:     "The pods and their hosts, and network policies between the operator and port 7780.",
-			Commands: []string{"kubectl get pods -l helenus.io/cluster=orders -o wide"}},
-		{Name: "HelenusClusterStalled", Severity: Warning, For: 5 * time.Minute,
+			Summary: "{{ $value }} agents of datacenter {{ $labels.datacenter }} of " + ofCluster +
+				" do not answer the operator",
+			Means: "The pod is not running, its host is down, or the operator cannot connect to it. Steps that need " +
+				"the state of this node are blocked.",
+			Look:     "The pods, their hosts, and network policies between the operator and port 7780.",
+			Commands: []string{"kubectl get pods -l helenus.io/cluster=orders -o wide"},
+		},
+		{
+			Name: "HelenusClusterStalled", Severity: Warning, For: 5 * time.Minute,
 			Expression: metrics.Condition.Name + `{condition="Stalled"} == 1`,
-			Summary:    ofCluster + " waits for a person",
-			Means:      "The spec cannot be carried out as it is. What runs goes on as it was.",
-			Look:       "The condition `Stalled` names the field, the value and what is allowed.",
-			Commands:   []string{`kubectl get cassandracluster orders -o jsonpath='{.status.conditions[?(@.type=="Stalled")].message}'`}},
-		{Name: "HelenusStepBlocked", Severity: Warning, For: time.Hour,
+			Summary:    ofCluster + " is stalled: user action is required",
+			Means:      "The operator rejects the spec, or cannot apply it. It does not change running nodes.",
+			Look:       "The message of the condition `Stalled` names the field, its value and what is allowed.",
+			Commands:   []string{"kubectl describe cassandracluster orders"},
+		},
+		{
+			Name: "HelenusStepBlocked", Severity: Warning, For: time.Hour,
 			Expression: metrics.Blocked.Name + " > 0",
-			Summary:    "{{ $value }} steps of " + ofCluster + " are held back",
-			Means:      "A step waits for something that has not come for an hour.",
-			Look: "`status.blocked` says for what, and what would help; the " +
-				"[table of reasons](status.md#blocked-steps-and-notices) says it of each.",
-			Commands: []string{"kubectl helenus status orders"}},
-		{Name: "HelenusStepTakesLong", Severity: Warning, For: 5 * time.Minute,
+			Summary:    "{{ $value }} steps of " + ofCluster + " are blocked",
+			Means:      "A step has been blocked for an hour.",
+			Look: "`status.blocked` has the reason and what would help. The " +
+				"[table of reasons](status.md#blocked-steps-and-notices) describes each reason.",
+			Commands: []string{"kubectl helenus status orders"},
+		},
+		{
+			Name: "HelenusStepTakesLong", Severity: Warning, For: 5 * time.Minute,
 			Expression: "time() - " + metrics.StepOpened.Name + " > 86400",
 			Summary:    "{{ $labels.step }} of " + ofCluster + " has been open for {{ humanizeDuration $value }}",
-			Means:      "A step has been open for a day: it streams much, or does not come to its end.",
-			Look: "`status.step` says what it waits for and how far it is. Streams show in the " +
-				"CassandraNode of their node.",
-			Commands: []string{"kubectl helenus status orders", "kubectl get cassandranodes"}},
+			Means:      "A step has been open for a day: it streams much data, or does not make progress.",
+			Look:       "`status.step` has its progress and what it waits for.",
+			Commands:   []string{"kubectl helenus status orders", "kubectl get cassandranodes"},
+		},
 
-		{Name: "HelenusOperatorAbsent", Severity: Critical, For: 10 * time.Minute,
+		{
+			Name: "HelenusOperatorAbsent", Severity: Critical, For: 10 * time.Minute,
 			Expression: "absent(" + metrics.Passes.Name + "_count)",
 			Summary:    "no operator of Helenus is scraped",
-			Means: "Nobody looks after the rings: they go on serving, and nodes start again by themselves, but " +
-				"nothing " +
-				"is changed, replaced or told.",
-			Look: "The Deployment, its events, and whether Prometheus may reach port 8080 of its pods.",
+			Means: "The operator does not run, or Prometheus cannot scrape it. Without it rings serve clients and " +
+				"nodes restart, but nothing is changed, replaced or reported.",
+			Look: "The Deployment, its events, and whether Prometheus can connect to port 8080 of its pods.",
 			Commands: []string{"kubectl -n helenus-system get pods",
-				"kubectl -n helenus-system logs deployment/helenus"}},
-		{Name: "HelenusPassesFail", Severity: Warning, For: 10 * time.Minute,
+				"kubectl -n helenus-system logs deployment/helenus"},
+		},
+		{
+			Name: "HelenusPassesFail", Severity: Warning, For: 10 * time.Minute,
 			Expression: "rate(" + metrics.FailedPasses.Name + "[10m]) > 0",
-			Summary:    "passes over " + ofCluster + " fail",
-			Means:      "The API server refuses what the operator reads or writes, or does not answer.",
-			Look:       "The log of the operator has the error of each.",
-			Commands:   []string{"kubectl -n helenus-system logs deployment/helenus | grep -i error"}},
+			Summary:    "reconciliations of " + ofCluster + " fail",
+			Means:      "The API server refuses a request of the operator, or does not answer.",
+			Look:       "The log of the operator has each error.",
+			Commands:   []string{"kubectl -n helenus-system logs deployment/helenus | grep -i error"},
+		},
 
-		{Name: "HelenusJVMRestarts", Severity: Warning,
+		{
+			Name: "HelenusJVMRestarts", Severity: Warning,
 			Expression: "increase(" + metrics.AgentRestarts.Name + "[1h]) > 2",
-			Summary:    "the JVM of " + ofPod + " was restarted {{ $value }} times in an hour",
-			Means: "Cassandra ends again and again, and nobody asked for that: of memory, of its disk, or by " +
-				"its settings.",
-			Look: "`status.restarts` of the CassandraNode says why, and the log of the JVM before.",
+			Summary:    "the JVM of " + ofPod + " restarted {{ $value }} times in an hour",
+			Means:      "Cassandra crashes repeatedly: it runs out of memory or disk space, or a setting is wrong.",
+			Look:       "`status.restarts` of the CassandraNode has the reason; the log of the container has the error.",
 			Commands: []string{"kubectl get cassandranode orders-dc1-r1-0 -o yaml",
-				"kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"}},
-		{Name: "HelenusJVMSilent", Severity: Warning, For: 5 * time.Minute,
+				"kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"},
+		},
+		{
+			Name: "HelenusJVMUnreachable", Severity: Warning, For: 5 * time.Minute,
 			Expression: metrics.AgentJVMSilence.Name + " > 300",
-			Summary:    "the JVM of " + ofPod + " has not answered for {{ humanizeDuration $value }}",
-			Means:      "It does not run, collects garbage all the time, or is frozen.",
-			Look:       "The phase of the node, and the memory of its container.",
+			Summary:    "the JVM of " + ofPod + " has not answered its agent for {{ humanizeDuration $value }}",
+			Means:      "The JVM is down, frozen, or in long garbage collections.",
+			Look:       "The phase of the CassandraNode, and the memory of the container.",
 			Commands: []string{"kubectl get cassandranode orders-dc1-r1-0",
-				"kubectl top pod orders-dc1-r1-0 --containers"}},
-		{Name: "HelenusAgentCutOff", Severity: Warning, For: 5 * time.Minute,
+				"kubectl top pod orders-dc1-r1-0 --containers"},
+		},
+		{
+			Name: "HelenusAPIServerUnreachable", Severity: Warning, For: 5 * time.Minute,
 			Expression: metrics.AgentAPISilence.Name + " > 600",
-			Summary:    "the agent of " + ofPod + " has not heard the API server for {{ humanizeDuration $value }}",
-			Means:      "The node serves, and starts again by what its disk remembers; it learns of no change.",
-			Look:       "The network of its host, and the rights of the agents' ServiceAccount.",
-			Commands:   []string{"kubectl get events --field-selector involvedObject.name=orders-dc1-r1-0"}},
-		{Name: "HelenusAgentFails", Severity: Warning, For: 10 * time.Minute,
+			Summary: "the agent of " + ofPod + " has had no answer of the API server for " +
+				"{{ humanizeDuration $value }}",
+			Means:    "The node serves clients and can restart, but its agent receives no changes.",
+			Look:     "The network of its host, and the rights of the ServiceAccount of the agents.",
+			Commands: []string{"kubectl get events --field-selector involvedObject.name=orders-dc1-r1-0"},
+		},
+		{
+			Name: "HelenusAgentFails", Severity: Warning, For: 10 * time.Minute,
 			Expression: metrics.AgentFailing.Name + " > 5",
 			Summary:    "{{ $labels.action }} has failed {{ $value }} times in a row on " + ofPod,
-			Means:      "An agent tries the same thing again and again.",
+			Means:      "An action of the agent fails repeatedly.",
 			Look:       "`status.message` of the CassandraNode has the error.",
-			Commands:   []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"}},
+			Commands:   []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"},
+		},
 	}
 }
 

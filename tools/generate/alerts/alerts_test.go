@@ -27,8 +27,8 @@ var series = map[string]struct{ fires, silent string }{
 	"HelenusPassesFail":     {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
 	"HelenusJVMRestarts": {"helenus_agent_jvm_restarts_total 0 0 1 2 3x10",
 		"helenus_agent_jvm_restarts_total 5 6x10"},
-	"HelenusJVMSilent": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
-	"HelenusAgentCutOff": {"helenus_agent_api_server_silence_seconds 0+60x30",
+	"HelenusJVMUnreachable": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
+	"HelenusAPIServerUnreachable": {"helenus_agent_api_server_silence_seconds 0+60x30",
 		"helenus_agent_api_server_silence_seconds 599x30"},
 	"HelenusAgentFails": {"helenus_agent_failing_action 0+1x30", "helenus_agent_failing_action 0+1x12 0x9"},
 }

@@ -155,8 +155,8 @@ func hasLeft(n *facts.Node, operation string) bool {
 	return n.Record.Status.Disk == v1alpha1.DiskLeft || status != nil && status.Phase == v1alpha1.OperationSucceeded
 }
 
-// seenAsMember are the members, in words, that do not know yet that a node has left, and the names
-// of those of them that see it down.
+// seenAsMember are the members that still see a node that has left as a member, in words, and the
+// names of those of them that see it down.
 func seenAsMember(v *assess.View, n *facts.Node) (doubts, down []string) {
 	hostID, heard := v.Ledger.Members[n.Name], 0
 	for _, name := range v.UpAmong(v.Members()) {
@@ -246,21 +246,20 @@ func (l leaver) leave(v *assess.View, s *procedure.Step) plan.Result {
 	return p.Result("node %s leaves", name)
 }
 
-// left writes down that a node has left, once every member that is up knows. Its JVM may have ended
-// before it told them, or they may still gossip of an address that it had before, and take that for
-// a member again: its data is with those that take its place, so a member has the others go on
-// without it.
+// left records that a node has left, once no member that is up sees it as a member. Members that
+// still do either missed its announcement, since its JVM ended first, or have a stale endpoint of
+// an address that it had before. The new owners have its data, so one of these members removes it.
 func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Result {
 	doubts, down := seenAsMember(v, n)
 	if len(doubts) > 0 {
-		s.Describe(0, "node %s has given its data away: %s", n.Name, words.List(doubts, 3))
+		s.Describe(0, "node %s has streamed its data: %s", n.Name, words.List(doubts, 3))
 	}
 	asked, busy := removing(v)
 	if len(down) > 0 || busy {
 		result, over := s.RunOnOne(procedure.Operation{
 			Purpose: "remove", Type: v1alpha1.OperationRemoveNode, NeverPostponed: true, LastBackoff: time.Minute,
 			Arguments: &v1alpha1.OperationArguments{HostID: v.Ledger.Members[n.Name]},
-		}, slices.Concat(down, asked), "has the others go on without node "+n.Name+", which has given its data away")
+		}, slices.Concat(down, asked), "removes node "+n.Name+", which has streamed its data, from the ring")
 		if !over {
 			return result
 		}
@@ -277,8 +276,8 @@ func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Resu
 	return plan.Acting("node %s has left", n.Name)
 }
 
-// removing are the members that are asked to have the others go on without one, and whether any of
-// them is not done with that.
+// removing are the members that have a RemoveNode operation in their record, and whether any of
+// these operations is unfinished.
 func removing(v *assess.View) (asked []string, busy bool) {
 	for _, name := range v.Members() {
 		n := v.Live(name)

@@ -5,7 +5,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 )
 
-// What conflicts with a decommission conflicts with the removal of a node: it streams, too.
+// A removal streams as a decommission does, and conflicts with the same operations.
 var removeNode = Kind{
 	Type: v1alpha1.OperationRemoveNode,
 	ConflictsWith: append([]v1alpha1.OperationType{v1alpha1.OperationRemoveNode},
@@ -21,13 +21,13 @@ var removeNode = Kind{
 				hostID, address)
 		}
 		others := r.View.Without(func(e facts.Endpoint) bool { return e.HostID == hostID })
-		others.Pending = 0 // of its own ranges; whoever else changes place is seen
+		others.Pending = 0 // those of the removed member; any other topology change has a status
 		return leaveRefused(others)
 	},
 }
 
 // MemberAt says whether a view has a member with a host id, and at which address it is up; empty if
-// it is down. After a change of address the former one may be a member, too.
+// it is down. After a change of address its stale endpoint may be a member, too.
 func MemberAt(view *facts.Ring, hostID string) (known bool, up string) {
 	for _, e := range view.Endpoints {
 		if e.HostID == hostID && e.Member() {
