@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -74,6 +75,32 @@ func TestReplacementKilledWhileItStreams(t *testing.T) {
 	wantReplaced(t, ring, victim, before)
 }
 
+// TestDiskLostWhileStopped: a disk is emptied while the ring is stopped, so that no other member has
+// gossip of its node when it starts. The node is removed from the ring and joins as a new one.
+func TestDiskLostWhileStopped(t *testing.T) {
+	onlyInFull(t)
+	ring, victim := losesDisk(t, "e2e-replace-stopped")
+	before, host := identities(t, ring), podOf(t, ring, victim).Spec.NodeName
+	while(t, ring, nothingIsLost, "a disk is emptied while the ring is stopped, and its node joins as a new one",
+		func() error {
+			err := errors.Join(stopRing(t, ring, true), isDown(t, ring))
+			if err == nil {
+				err = ring.EmptyVolume(t.Context(), host, v1alpha1.ClaimName(v1alpha1.VolumeData, victim))
+			}
+			if err == nil {
+				err = stopRing(t, ring, false)
+			}
+			if err != nil {
+				return err
+			}
+			// The ring waits for the node for ten minutes before it has started.
+			return ring.Until(t.Context(), 2*replacedAfter+replacement, "node "+victim+" is a new member",
+				func(now follow.Sight) error { return isReplaced(now, ring, victim, before[victim].hostID) })
+		})
+	wantReplaced(t, ring, victim, before)
+	wantHistory(t, ring, "JoinNode")
+}
+
 // losesDisk is a ring of three racks with rows, in which lost members are replaced soon, and the
 // node whose disk is to be lost.
 func losesDisk(t *testing.T, namespace string) (*scene.Ring, string) {
@@ -90,14 +117,16 @@ func losesDisk(t *testing.T, namespace string) (*scene.Ring, string) {
 func untilReplaced(t *testing.T, ring *scene.Ring, node, hostID string) error {
 	t.Helper()
 	return ring.Until(t.Context(), replacedAfter+replacement, "node "+node+" is replaced",
-		func(now follow.Sight) error {
-			for _, n := range now.Nodes(ring.Name) {
-				if n.Name == node && (n.Spec.Member == nil || n.Spec.Member.HostID == hostID || !n.Status.Ready) {
-					return fmt.Errorf("node %s is %s", node, follow.Phase(&n))
-				}
-			}
-			return nil
-		})
+		func(now follow.Sight) error { return isReplaced(now, ring, node, hostID) })
+}
+
+func isReplaced(now follow.Sight, ring *scene.Ring, node, hostID string) error {
+	for _, n := range now.Nodes(ring.Name) {
+		if n.Name == node && (n.Spec.Member == nil || n.Spec.Member.HostID == hostID || !n.Status.Ready) {
+			return fmt.Errorf("node %s is %s", node, follow.Phase(&n))
+		}
+	}
+	return nil
 }
 
 // wantReplaced fails if a node has not taken the place of the member that it was, or if another one

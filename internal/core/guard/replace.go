@@ -86,6 +86,10 @@ func (r Replacing) losses(secondRack bool) []Finding {
 		return []Finding{{Nodes: []string{r.Node}, Message: "no other member is up"}}
 	}
 	view := rings[0]
+	lost, known := view.ByHostID(r.HostID)
+	if !known {
+		return nil // it is removed from the ring already
+	}
 	down := make(map[string]string) // by host id
 	var ids []string
 	for _, name := range r.Down() {
@@ -101,7 +105,6 @@ func (r Replacing) losses(secondRack bool) []Finding {
 	if err != nil {
 		return []Finding{{Nodes: []string{r.Node}, Message: err.Error()}}
 	}
-	lost, _ := view.ByHostID(r.HostID)
 	var out []Finding
 	for _, s := range shortages {
 		names := slices.DeleteFunc(slices.Clone(s.Keyspaces),

@@ -78,6 +78,8 @@ const (
 	StageHints Stage = "Hints"
 	// StageOperations: the nodes run an operation each.
 	StageOperations Stage = "Operations"
+	// StageRemove: a lost member is removed from the ring.
+	StageRemove Stage = "Remove"
 	// StageLeave: a node streams what it holds to the others, and leaves.
 	StageLeave Stage = "Leave"
 	// StageWaves: nodes are changed, one wave after the other.

@@ -175,7 +175,8 @@ func (p *Process) removeNode(arguments []json.RawMessage) (json.RawMessage, *jav
 			"complete, or use 'removenode force' if this has failed.")
 	}
 	e := p.gossip.find(a)
-	p.removal = fmt.Sprintf("Removing token (%s). Waiting for replication confirmation.", e.state.tokens[0])
+	p.removal = fmt.Sprintf("Removing token (%s). Waiting for replication confirmation.",
+		p.metadata.tokensOf(a)[0])
 	defer func() { p.removal = "" }()
 	p.declare(e, func(s *state) { s.word, s.status, s.remover = statusRemoving, statusRemoving+","+host, p.hostID })
 	p.sleep(p.settings.ringDelay)

@@ -105,9 +105,11 @@ func gaveAway(d *cassandra.Disk) bool {
 	return local != nil && (local.Bootstrapped == disk.Decommissioned || local.Bootstrapped == disk.NeedsBootstrap)
 }
 
-// left says that a node has left the ring, by its disk and in the view of every member that is up.
+// left says that a node has left the ring: by its disk, or since it is lost and was removed; and in
+// the view of every member that is up.
 func (o *checker) left(name, hostID string, l *ledger.Ledger) bool {
-	if d := o.disk(name); d == nil || !gaveAway(d) || l == nil {
+	d := o.disk(name)
+	if l == nil || (d == nil || !gaveAway(d)) && !slices.Contains(l.Replaced, hostID) {
 		return false
 	}
 	for other, j := range o.topology.members(l.Members) {

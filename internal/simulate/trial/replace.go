@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +26,7 @@ func replaceScenarios() []*Scenario {
 	return []*Scenario{
 		ReplaceLostDisk("replace-disk-lost", "the disk of a member is lost while another one lacks rows: the others "+
 			"are repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
-		replaceCutOff(), replaceHostGone(), replaceAsked(),
+		replaceCutOff(), replaceHostGone(), replaceAsked(), replaceUnheard(), replaceUnheardLate(),
 	}
 }
 
@@ -61,14 +63,52 @@ func replaceHostGone() *Scenario {
 		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
 		Act{Name: "lose the host", Do: func(w *world.World) error {
 			w.Line.After(time.Minute, "a client writes", func() { probe(w, 60) })
-			w.Kube.Scrap(hostOf(w, lostNode))
+			w.Kube.Scrap(lostHost(w))
 			return nil
 		}, Until: notReady, Within: 10 * time.Minute},
 		Act{Name: "say that it is gone", Do: func(w *world.World) error {
-			return w.Kube.Unregister(hostOf(w, lostNode))
+			return w.Kube.Unregister(lostHost(w))
 		}, Until: all(replaced, grown), Within: time.Hour}))
 	s.HostsPerZone = 2
 	return s
+}
+
+// replaceUnheard is a member whose disk is lost while the ring is stopped: when it has started, no
+// other member has gossip of it.
+func replaceUnheard() *Scenario {
+	return replacing(scenario("replace-unheard", "the disk of a member is lost while the ring is stopped: it is "+
+		"removed from the ring, and its node joins as a new one",
+		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
+		Act{Name: "stop", Do: func(w *world.World) error {
+			lostHost(w)
+			return respec(stopping(true))(w)
+		}, Until: isStopped, Within: 30 * time.Minute},
+		Act{Name: "lose the disk", Do: func(w *world.World) error {
+			w.Kube.Lose(lostHost(w))
+			w.Kube.Return(lostHost(w), false)
+			return nil
+		}},
+		Act{Name: "start", Do: respec(stopping(false)), Until: all(replaced, grown), Within: 2 * time.Hour}))
+}
+
+// replaceUnheardLate is a replacement that begins, and all JVMs start again: no member has gossip
+// any more of the one that is replaced.
+func replaceUnheardLate() *Scenario {
+	return replacing(scenario("replace-unheard-late", "all JVMs are killed while a replacement streams: the lost "+
+		"member is removed from the ring, and its node joins as a new one when a user has cleared its disk",
+		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
+		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: joins, Within: time.Hour},
+		Act{Name: "kill all", Do: func(w *world.World) error {
+			for _, s := range w.Pods.Sandboxes() {
+				killJVM(s)
+			}
+			return nil
+		}, Until: blockedWith(v1alpha1.BlockedJoiningDiskNotEmpty, "delete its claim and its pod"), Within: time.Hour},
+		Act{Name: "clear the disk", Do: func(w *world.World) error {
+			pod, _ := w.Server.Object("Pod", keyOf(lostNode)).(*corev1.Pod)
+			return errors.Join(w.User().Delete(context.Background(), claimOf(w, lostNode).DeepCopy()),
+				w.User().Delete(context.Background(), pod.DeepCopy()))
+		}, Until: all(replaced, grown), Within: time.Hour}))
 }
 
 // replaceAsked is a ring whose user decides on replacements.
@@ -127,12 +167,12 @@ func replaced(w *world.World) bool {
 			func(r v1alpha1.ReplacedMember) bool { return r.HostID == n.Spec.Member.HostID })
 }
 
-// hostOf a node is that where its data is.
-func hostOf(w *world.World, node string) string {
+// lostHost is that where the data of the lost node is.
+func lostHost(w *world.World) string {
 	const key = "the host that is lost"
 	if w.Notes[key] == "" {
 		for _, s := range w.Pods.Sandboxes() {
-			if s.Name() == node {
+			if s.Name() == lostNode {
 				w.Notes[key] = s.Host()
 			}
 		}

@@ -155,31 +155,6 @@ func hasLeft(n *facts.Node, operation string) bool {
 	return n.Record.Status.Disk == v1alpha1.DiskLeft || status != nil && status.Phase == v1alpha1.OperationSucceeded
 }
 
-// seenAsMember are the members that still see a node that has left as a member, in words, and the
-// names of those of them that see it down.
-func seenAsMember(v *assess.View, n *facts.Node) (doubts, down []string) {
-	hostID, heard := v.Ledger.Members[n.Name], 0
-	for _, name := range v.UpAmong(v.Members()) {
-		if name == n.Name {
-			continue
-		}
-		heard++
-		for _, e := range v.Nodes[name].CurrentAgent().Ring.Endpoints {
-			mine := e.HostID == hostID || e.HostID == "" && e.Address == n.Record.Status.Address
-			if mine && (e.Member() || e.Status == facts.StatusLeaving) {
-				doubts = append(doubts, fmt.Sprintf("node %s still sees it as %s", name, e.Status))
-				if !e.Live {
-					down = append(down, name)
-				}
-			}
-		}
-	}
-	if heard == 0 {
-		doubts = append(doubts, "no other member is up")
-	}
-	return doubts, down
-}
-
 // repair the system keyspaces on every member, in turn, before some of them lose replicas: what
 // only those hold would be lost.
 func repair(v *assess.View, s *procedure.Step) plan.Result {
@@ -250,46 +225,13 @@ func (l leaver) leave(v *assess.View, s *procedure.Step) plan.Result {
 // still do either missed its announcement, since its JVM ended first, or have a stale endpoint of
 // an address that it had before. The new owners have its data, so one of these members removes it.
 func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Result {
-	doubts, down := seenAsMember(v, n)
-	if len(doubts) > 0 {
-		s.Describe(0, "node %s has streamed its data: %s", n.Name, words.List(doubts, 3))
-	}
-	asked, busy := removing(v)
-	if len(down) > 0 || busy {
-		result, over := s.RunOnOne(procedure.Operation{
-			Purpose: "remove", Type: v1alpha1.OperationRemoveNode, NeverPostponed: true, LastBackoff: time.Minute,
-			Arguments: &v1alpha1.OperationArguments{HostID: v.Ledger.Members[n.Name]},
-		}, slices.Concat(down, asked), "removes node "+n.Name+", which has streamed its data, from the ring")
-		if !over {
-			return result
-		}
-	}
-	if len(doubts) > 0 {
-		return plan.Waiting("waiting until every member knows that %s has left: %s", n.Name, words.List(doubts, 3))
-	}
-	if s.ClearOperations(asked) {
-		return plan.Acting("the removal of node %s is over", n.Name)
+	if r, over := s.RemoveMember(n, v.Ledger.Members[n.Name], "has streamed its data"); !over {
+		return r
 	}
 	s.UpdateRecord(n.Name, true, "it has left the ring", func(spec *v1alpha1.CassandraNodeSpec) {
 		spec.State = v1alpha1.StateDecommissioned
 	})
 	return plan.Acting("node %s has left", n.Name)
-}
-
-// removing are the members that have a RemoveNode operation in their record, and whether any of
-// these operations is unfinished.
-func removing(v *assess.View) (asked []string, busy bool) {
-	for _, name := range v.Members() {
-		n := v.Live(name)
-		if n == nil || !slices.ContainsFunc(n.Record.Spec.Operations,
-			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRemoveNode }) {
-			continue
-		}
-		asked = append(asked, name)
-		busy = busy || slices.ContainsFunc(procedure.Unfinished(n),
-			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRemoveNode })
-	}
-	return asked, busy
 }
 
 // end closes the step once the record says that the node has left, and has the system keyspaces

@@ -119,7 +119,10 @@ func others(v *assess.View, node string) guard.Nodes {
 func open(v *assess.View, lost ledger.Lost) (*procedure.Opening, []guard.Refusal) {
 	view := v.AnyRing()
 	e, known := view.ByHostID(lost.HostID)
-	if !known || len(e.Tokens) == 0 {
+	if !known { // all see the same ring (guard RingViewsDiffer): it is removed, and the ledger was lost
+		return removed(v, lost), nil
+	}
+	if len(e.Tokens) == 0 {
 		return nil, []guard.Refusal{{Reason: v1alpha1.BlockedRingViewsDiffer, Until: "a member knows its tokens",
 			Finding: guard.Finding{Nodes: []string{lost.Node}, Message: fmt.Sprintf("no member knows the tokens of "+
 				"node %s, which has the host id %s", lost.Node, lost.HostID)}}}
@@ -141,6 +144,17 @@ func open(v *assess.View, lost ledger.Lost) (*procedure.Opening, []guard.Refusal
 		Why: "node " + lost.Node + " is to be replaced", Event: "ReplacingNode", EventMessage: what,
 		ResultMessage: what,
 	}, nil
+}
+
+// removed is the rest of a replacement by which a member was removed from the ring.
+func removed(v *assess.View, lost ledger.Lost) *procedure.Opening {
+	state := State{Repair: v1alpha1.ReplacementRepairAfter} // whether it was repaired before is not known
+	state.Replaces = &v1alpha1.ReplaceTarget{HostID: lost.HostID, Address: v.Nodes[lost.Node].Record.Status.Address}
+	what := fmt.Sprintf("node %s (host id %s) is lost, and no member of the ring", lost.Node, lost.HostID)
+	return &procedure.Opening{
+		Stage: ledger.StageRemove, Datacenters: []string{v.DatacenterOf(lost.Node)}, Nodes: []string{lost.Node},
+		State: state, Why: what, Event: "ReplacingNode", EventMessage: what, ResultMessage: what,
+	}
 }
 
 // repairers are members that together have all that a lost one had, as far as anybody else has it.

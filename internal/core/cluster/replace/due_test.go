@@ -80,6 +80,7 @@ func TestWhenAMemberIsReplaced(t *testing.T) {
 		"a keyspace has a single copy":   {changes{long, single}, "refused LossNotAccepted"},
 		"which may be lost":              {changes{long, single, except(v1alpha1.ExceptionAcceptLoss)}, "open Before"},
 		"the ledger had lost its ticket": {changes{ticketed}, "lost a"},
+		"and that it was removed":        {changes{long, removedA}, "remove After"},
 	} {
 		s := lostA()
 		for _, change := range c.change {
@@ -106,6 +107,14 @@ func ticketed(s *facts.Snapshot) {
 		Mode: v1alpha1.JoinReplace, Replace: &v1alpha1.ReplaceTarget{HostID: "host-a", Address: "10.0.0.1"}}
 }
 
+func removedA(s *facts.Snapshot) {
+	for _, n := range s.Nodes {
+		if r := n.Agent.Ring; r != nil {
+			r.Endpoints = r.Endpoints[1:]
+		}
+	}
+}
+
 func inShort(v *assess.View) string {
 	p := replacer{rules: guard.All()}.due(v)
 	switch {
@@ -129,6 +138,9 @@ func inShort(v *assess.View) string {
 		return "refused at last: " + refusals[0].Message
 	}
 	state := o.State.(State)
+	if o.Stage == ledger.StageRemove {
+		return "remove " + string(state.Repair)
+	}
 	if state.Replaces.HostID != "host-a" || len(state.Tokens["a"]) != 1 {
 		return "opened for another"
 	}

@@ -34,16 +34,18 @@ type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
 
 // Replace has a node take the place of a member that is lost, one after the other: what the other
 // members keep for each other is delivered, they are repaired, and then the node gets its ticket.
+// Cassandra refuses that for a member of which no other has gossip, since all have started after it
+// was last up: it is removed from the ring, and joins as a new node.
 func Replace(rules guard.Rules, stale Stale) procedure.Procedure {
 	r := replacer{rules, stale}
 	return procedure.Procedure{
 		Kind: ledger.ReplaceNode, Class: ledger.Recovery, MovesRanges: true,
 		Understands: procedure.Understands[State],
-		Runs:        []v1alpha1.OperationType{v1alpha1.OperationRepair},
+		Runs:        []v1alpha1.OperationType{v1alpha1.OperationRepair, v1alpha1.OperationRemoveNode},
 		Due:         r.due,
 		Stages: []procedure.Stage{{Name: ledger.StageHints, Run: r.awaitHints},
 			{Name: ledger.StageOperations, Run: r.repair}, {Name: ledger.StageTickets, Run: r.await},
-			{Name: ledger.StageOpen, Run: end}},
+			{Name: ledger.StageRemove, Run: remove}, {Name: ledger.StageOpen, Run: end}},
 	}
 }
 
@@ -171,13 +173,35 @@ func (r replacer) allow(v *assess.View, s *procedure.Step, node string, state St
 		return s.Refused(why)
 	}
 	state.Repairers = nil
+	next := ledger.StageTickets
+	if unheard(v, node, state.Replaces.HostID) {
+		next = ledger.StageRemove
+	}
 	s.Write(true, "node "+node+" may be replaced", func(ring *ledger.Ring, own *ledger.Step) {
 		ring.Replaced = append(ring.Replaced, state.Replaces.HostID)
 		ring.Lost = slices.DeleteFunc(ring.Lost, func(l ledger.Lost) bool { return l.Node == node })
 		own.Nodes, own.State = []string{node}, ledger.Encoded(state)
-		own.Advance(ledger.StageTickets, v.Now)
+		own.Advance(next, v.Now)
 	})
 	return plan.Acting("node %s may be replaced", node)
+}
+
+// unheard says that no other member has gossip of a lost one, although all are up: they know it
+// from their disks alone (StorageService#prepareForReplacement refuses to replace it then).
+func unheard(v *assess.View, node, hostID string) bool {
+	among := others(v, node).Names
+	if len(v.UpAmong(among)) < len(among) {
+		return false // one that has gossip of it may come back
+	}
+	known := false
+	for _, name := range among {
+		e, is := v.Nodes[name].CurrentAgent().Ring.ByHostID(hostID)
+		if is && e.Status != facts.StatusUnknown {
+			return false
+		}
+		known = known || is
+	}
+	return known
 }
 
 // await has the node join in the place of the lost member, until every member sees it NORMAL. From
@@ -188,6 +212,14 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 	s.Describe(0, "node %s is replaced", name)
 	if n == nil {
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
+	}
+	switch {
+	case ticket.IsWithdrawn(s, n):
+		s.Advance(true, unheardOf, ledger.StageRemove)
+		return plan.Acting("node %s joins as a new node: %s", name, unheardOf)
+	case n.Record.Spec.Join != nil && v.Of(name).Failing() && unheard(v, name, state.Replaces.HostID):
+		ticket.Withdraw(s, n, unheardOf)
+		return plan.Waiting("waiting for %s to acknowledge that its ticket is withdrawn", name)
 	}
 	if v.Ticket(n) == nil && n.Record.Spec.Member != nil && n.Record.Spec.Member.HostID == state.Replaces.HostID {
 		return issue(v, s, n, state)
@@ -211,8 +243,7 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 		ring.Members[name] = hostID
 		ring.RepairDue = slices.DeleteFunc(ring.RepairDue, func(d ledger.RepairDue) bool { return d.Node == name })
 		if state.Repair == v1alpha1.ReplacementRepairAfter {
-			ring.RepairDue = append(ring.RepairDue,
-				ledger.RepairDue{Node: name, Since: v.Now, Reason: v1alpha1.RepairReplaced})
+			dueAfter(ring, name, v.Now)
 		}
 		ring.Cleanup = slices.DeleteFunc(ring.Cleanup, func(other string) bool { return other == name })
 		ring.UpgradeSSTables = slices.DeleteFunc(ring.UpgradeSSTables,
@@ -238,16 +269,67 @@ func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.R
 	}
 	s.UpdateRecord(n.Name, true, "its ticket to replace "+state.Replaces.HostID,
 		func(spec *v1alpha1.CassandraNodeSpec) {
-			replaced := v1alpha1.ReplacedMember{HostID: state.Replaces.HostID, Address: state.Replaces.Address}
-			if gone != nil {
-				replaced.ClaimUID, spec.Claims = gone.Claim.UID, nil
-			}
-			spec.Replaced = append(slices.DeleteFunc(slices.Clone(spec.Replaced), func(r v1alpha1.ReplacedMember) bool {
-				return r.HostID == replaced.HostID
-			}), replaced)
+			neverAgain(spec, state, gone)
 			spec.Join, spec.ClientTraffic = ticket.For(v.Ledger.StepByID(s.ID()), n.Name), v1alpha1.TrafficClosed
 		})
 	return plan.Acting("issued a ticket to %s to replace host id %s", n.Name, state.Replaces.HostID)
+}
+
+// unheardOf is why a ticket to replace a member has no effect.
+const unheardOf = "no other member has gossip of the one that is to be replaced"
+
+// remove has a member remove the lost one from the ring: the new owners of its ranges stream them.
+// Its node joins as a new one then.
+func remove(v *assess.View, s *procedure.Step) plan.Result {
+	name, state := of(s)
+	s.Describe(0, "node %s is replaced", name)
+	n := v.Live(name)
+	if n == nil {
+		return plan.Waiting("waiting for the record of %s, which is recreated", name)
+	}
+	hostID := state.Replaces.HostID
+	if r, over := s.RemoveMember(n, hostID, "is lost, and no other member has gossip of it"); !over {
+		return r
+	}
+	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
+		s.UpdateRecord(name, true, "host id "+hostID+" is removed from the ring",
+			func(spec *v1alpha1.CassandraNodeSpec) {
+				neverAgain(spec, state, v.OutOfReach(n))
+				spec.Member, spec.Join, spec.ClientTraffic = nil, nil, v1alpha1.TrafficClosed
+			})
+		return plan.Acting("node %s is no member any more", name)
+	}
+	s.Forget(name)
+	s.Write(true, "the system keyspaces are looked at", func(r *ledger.Ring, _ *ledger.Step) {
+		r.SystemKeyspaces = true
+		if state.Repair == v1alpha1.ReplacementRepairAfter {
+			for _, other := range others(v, name).Names {
+				dueAfter(r, other, v.Now)
+			}
+		}
+	})
+	s.Close(true, v1alpha1.StepSucceeded, "node "+name+" joins as a new node")
+	s.Event("MemberRemoved", "host id %s of node %s is removed from the ring, since %s; the node joins as a new one",
+		hostID, name, unheardOf)
+	return plan.Acting("node %s joins as a new node", name)
+}
+
+// dueAfter notes that a node is to be repaired since a replacement was not repaired before.
+func dueAfter(r *ledger.Ring, node string, now time.Time) {
+	if !r.IsRepairDue(node) {
+		r.RepairDue = append(r.RepairDue, ledger.RepairDue{Node: node, Since: now, Reason: v1alpha1.RepairReplaced})
+	}
+}
+
+// neverAgain has a record know of the member that never starts again on it. Its disk is not used
+// any more where it is out of reach.
+func neverAgain(spec *v1alpha1.CassandraNodeSpec, state State, gone *facts.Claim) {
+	replaced := v1alpha1.ReplacedMember{HostID: state.Replaces.HostID, Address: state.Replaces.Address}
+	if gone != nil {
+		replaced.ClaimUID, spec.Claims = gone.Claim.UID, nil
+	}
+	spec.Replaced = append(slices.DeleteFunc(slices.Clone(spec.Replaced),
+		func(r v1alpha1.ReplacedMember) bool { return r.HostID == replaced.HostID }), replaced)
 }
 
 // end closes the step once the record says who the member is.
