@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -36,6 +38,7 @@ func (s *settings) connect() (*connection, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
+	config.QPS, config.Burst = 50, 300 // as kubectl
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
@@ -71,6 +74,19 @@ func newScheme() (*runtime.Scheme, error) {
 		}
 	}
 	return scheme, nil
+}
+
+// kubernetes asks the API server for its version.
+func (c *connection) kubernetes() (*version.Info, error) {
+	core, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	server, err := core.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	return server, nil
 }
 
 // cluster gets a CassandraCluster. An error says what to do.

@@ -59,9 +59,9 @@ func (s *settings) report(ctx context.Context, c *connection, name, file, versio
 		},
 		Texts: []report.Text{
 			{Name: "versions.json", Make: func(context.Context) ([]byte, error) {
-				server, err := core.Discovery().ServerVersion()
+				server, err := c.kubernetes()
 				if err != nil {
-					return nil, fmt.Errorf("ask the API server for its version: %w", err)
+					return nil, err
 				}
 				return json.Marshal(map[string]any{"plugin": version, "kubernetes": server, "at": s.now().UTC()})
 			}},
