@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Reasons of the Events that follow from a change of the status of a CassandraCluster, one Event
-// for each change. docs/guide/status.md explains each one.
+// Reasons of the Events that follow from a change of the status of a CassandraCluster or a
+// CassandraTaskSchedule, one Event for each change. docs/guide/status.md explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.
 	EventFormed = "Formed"
@@ -31,4 +31,8 @@ const (
 	EventDataLost = "DataLost"
 	// EventJVMRestarted – a JVM has ended that nobody had asked to end, and is started again.
 	EventJVMRestarted = "JVMRestarted"
+	// EventTaskCreated – a schedule has made a task.
+	EventTaskCreated = "TaskCreated"
+	// EventRunSkipped – a schedule has made no task at a time of it.
+	EventRunSkipped = "RunSkipped"
 )

@@ -20,6 +20,8 @@ const (
 	LabelVolume = Group + "/volume"
 	// LabelComponent says what an object is for; see the Component constants.
 	LabelComponent = Group + "/component"
+	// LabelSchedule is the name of the CassandraTaskSchedule that has made a task.
+	LabelSchedule = Group + "/schedule"
 
 	// LabelManagedBy and the next are the recommended labels of Kubernetes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
@@ -37,6 +39,8 @@ const (
 	ComponentAgent = "agent"
 	// ComponentLedger is the ledger of a cluster.
 	ComponentLedger = "ledger"
+	// ComponentTask is a task that a schedule has made.
+	ComponentTask = "task"
 )
 
 // Annotations of the objects that Helenus makes.

@@ -26,6 +26,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CassandraCluster{}, &CassandraClusterList{},
 		&CassandraNode{}, &CassandraNodeList{},
 		&CassandraTask{}, &CassandraTaskList{},
+		&CassandraTaskSchedule{}, &CassandraTaskScheduleList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

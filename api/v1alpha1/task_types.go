@@ -39,8 +39,17 @@ type CassandraTaskList struct {
 	Items           []CassandraTask `json:"items"`
 }
 
-// CassandraTaskSpec is what is to be done, and on which nodes: on all members of the ring if
-// nothing selects some of them.
+// CassandraTaskSpec is what is to be done in which cluster.
+type CassandraTaskSpec struct {
+	// Cluster whose nodes are meant, in the namespace of the task.
+	// +required
+	Cluster TaskCluster `json:"cluster"`
+
+	TaskTemplate `json:",inline"`
+}
+
+// TaskTemplate is what is to be done, and on which nodes: on all members of the ring if nothing
+// selects some of them.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.nodes) || !has(self.datacenters) && !has(self.racks)`,message=`nodes is not allowed with datacenters or racks: name the nodes alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
@@ -56,11 +65,7 @@ type CassandraTaskList struct {
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == has(self.indexes)`,message=`indexes is required for RebuildIndex, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'RebuildIndex' || has(self.tables) && size(self.tables) == 1`,message=`RebuildIndex needs one of keyspaces and one of tables: those of the indexes`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Restart' || self.concurrency == 1 && self.maxAttempts == 3`,message=`concurrency and maxAttempts are not for Restart: spec.disruption of the cluster says how many nodes are down at once`
-type CassandraTaskSpec struct {
-	// Cluster whose nodes are meant, in the namespace of the task.
-	// +required
-	Cluster TaskCluster `json:"cluster"`
-
+type TaskTemplate struct {
 	// Type of what is to be done.
 	// +required
 	Type TaskType `json:"type"`

@@ -281,15 +281,14 @@ func (p *pass) applyStatus(ctx context.Context, w plan.Write) error {
 	if w.ResourceVersion == "" {
 		return errors.New("apply of a status without the version of what was seen")
 	}
-	task := w.Object.(*v1alpha1.CassandraTask)
-	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&task.Status)
+	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Object)
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("CassandraTask"))
-	object.SetNamespace(task.Namespace)
-	object.SetName(task.Name)
+	object := &unstructured.Unstructured{Object: map[string]any{"status": whole["status"]}}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(plan.KindOf(w.Object)))
+	object.SetNamespace(w.Object.GetNamespace())
+	object.SetName(w.Object.GetName())
 	object.SetResourceVersion(w.ResourceVersion)
 	if err := p.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
 		client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership); err != nil {

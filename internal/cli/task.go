@@ -32,7 +32,7 @@ const taskPoll = time.Second
 
 // tasking are the flags of a task.
 type tasking struct {
-	spec          v1alpha1.CassandraTaskSpec
+	spec          v1alpha1.TaskTemplate
 	deadline, ttl time.Duration
 	snapshotTTL   time.Duration
 	primaryRange  bool
@@ -105,7 +105,6 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 	if _, err := c.cluster(ctx, cluster); err != nil {
 		return err
 	}
-	spec.Cluster.Name = cluster
 	spec.Deadline, spec.TTLAfterFinished = &metav1.Duration{Duration: t.deadline}, &metav1.Duration{Duration: t.ttl}
 	if t.primaryRange {
 		spec.PrimaryRange = &t.primaryRange
@@ -117,7 +116,8 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 		spec.SnapshotTTL = &metav1.Duration{Duration: t.snapshotTTL}
 	}
 	task := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace,
-		GenerateName: strings.ToLower(string(spec.Type)) + "-" + cluster + "-"}, Spec: spec}
+		GenerateName: strings.ToLower(string(spec.Type)) + "-" + cluster + "-"},
+		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: cluster}, TaskTemplate: spec}}
 	if err := c.client.Create(ctx, task); err != nil {
 		return fmt.Errorf("create CassandraTask: %w", err)
 	}

@@ -33,7 +33,7 @@ func TestTask(t *testing.T) {
 		}}, cluster("shop", "orders"))
 		d := newDesk()
 		err := d.giveTask(t.Context(), c, "upgradeSStables", "orders", tasking{wait: true, ttl: time.Hour,
-			spec: v1alpha1.CassandraTaskSpec{Racks: []string{"r1"}, Concurrency: 2}})
+			spec: v1alpha1.TaskTemplate{Racks: []string{"r1"}, Concurrency: 2}})
 		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", phase, err)
 		}

@@ -19,8 +19,8 @@ import (
 // versions of the kinds that the operator writes.
 var versions = map[string]schema.GroupVersion{
 	"CassandraCluster": v1alpha1.GroupVersion, "CassandraNode": v1alpha1.GroupVersion,
-	"CassandraTask": v1alpha1.GroupVersion,
-	"Pod":           corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
+	"CassandraTask": v1alpha1.GroupVersion, "CassandraTaskSchedule": v1alpha1.GroupVersion,
+	"Pod": corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
 	"Service":   corev1.SchemeGroupVersion,
 	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion,
 	"ServiceAccount": corev1.SchemeGroupVersion,
@@ -46,11 +46,16 @@ func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store
 			return fmt.Errorf("get %s: %w", key, err)
 		case key.Kind == "Secret":
 			store.Gone(key) // never from a cache: nobody has asked for it, since its record is not in the view
-		case key.Kind != "CassandraCluster" && key.Kind != "CassandraTask" && !listed(key.Kind, object.Labels, cluster):
+		case !byUser(key.Kind) && !listed(key.Kind, object.Labels, cluster):
 			store.Gone(key) // somebody has taken labels away, and the cache will never show it
 		default:
 			return fmt.Errorf("%w: %s", ErrBehind, key)
 		}
 	}
 	return nil
+}
+
+// byUser says that objects of a kind are users', and found without labels of ours.
+func byUser(kind string) bool {
+	return kind == "CassandraCluster" || kind == "CassandraTask" || kind == "CassandraTaskSchedule"
 }

@@ -274,9 +274,11 @@ func (o *objects) tasks(s *facts.Snapshot) {
 			s.Tasks = append(s.Tasks, t)
 		}
 	}
-	slices.SortFunc(s.Tasks, func(a, b *v1alpha1.CassandraTask) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
-	})
+	slices.SortFunc(s.Tasks, byAge)
+}
+
+func byAge(a, b *v1alpha1.CassandraTask) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
 // preferred says that a record pins the claim, where a node has several for one volume. Where none

@@ -14,8 +14,8 @@ import (
 // objects of it too.
 func byLabel(object client.Object) bool {
 	switch object.(type) {
-	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *v1alpha1.CassandraTask, *corev1.PersistentVolume,
-		*corev1.Node:
+	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *v1alpha1.CassandraTask, *v1alpha1.CassandraTaskSchedule,
+		*corev1.PersistentVolume, *corev1.Node:
 		return false
 	default:
 		return true

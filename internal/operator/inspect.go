@@ -80,7 +80,7 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec
 func (r *Reconciler) known(key types.NamespacedName) *memory {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return r.clusters[key]
+	return r.all[key]
 }
 
 // hostname is the name of the pod.

@@ -71,9 +71,11 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	return &Reconciler{
 		Reader: &observe.Reader{Cache: c, Live: c, Agents: &observe.Agents{},
 			Install: facts.Install{Version: "v1", AgentImage: "agent"}, Now: at},
-		Status:   c,
-		Now:      at,
-		clusters: map[types.NamespacedName]*memory{orders: {running: make(chan struct{}, 1)}},
+		Status: c,
+		Now:    at,
+		memories: memories{
+			all: map[types.NamespacedName]*memory{orders: {running: make(chan struct{}, 1)}},
+		},
 	}
 }
 
@@ -119,7 +121,7 @@ func TestInspectWhatIsNotThere(t *testing.T) {
 		inspect.ErrNoCluster) {
 		t.Errorf("a name that somebody thought of: %v", err)
 	}
-	if len(r.clusters) != 1 {
+	if len(r.all) != 1 {
 		t.Error("it is remembered")
 	}
 	if _, err := r.inspect(t.Context(), orders, nil, at); !errors.Is(err, inspect.ErrNoCluster) {

@@ -136,6 +136,10 @@ func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
+	schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := schedules.watch(m); err != nil {
+		return fmt.Errorf("build controller of schedules: %w", err)
+	}
 	return addInspection(m, r, o, certificate)
 }
 

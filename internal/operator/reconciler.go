@@ -47,11 +47,16 @@ type Reconciler struct {
 	// Rules are the guards; nil for those of the product.
 	Rules *guard.Rules
 
-	mutex    sync.Mutex
-	clusters map[types.NamespacedName]*memory
+	memories
 }
 
-// memory is what is kept of a cluster between passes. Losing it costs nothing but a look.
+// memories are those of all objects that have passes.
+type memories struct {
+	mutex sync.Mutex
+	all   map[types.NamespacedName]*memory
+}
+
+// memory is what is kept of a cluster or a schedule between passes. Losing it costs nothing but a look.
 type memory struct {
 	// running holds what has its turn: a pass, or a request for the plan.
 	running chan struct{}
@@ -63,24 +68,24 @@ type memory struct {
 	generation int64
 }
 
-func (r *Reconciler) memory(key types.NamespacedName) *memory {
+func (r *memories) memory(key types.NamespacedName) *memory {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.clusters == nil {
-		r.clusters = map[types.NamespacedName]*memory{}
+	if r.all == nil {
+		r.all = map[types.NamespacedName]*memory{}
 	}
-	m := r.clusters[key]
+	m := r.all[key]
 	if m == nil {
 		m = &memory{running: make(chan struct{}, 1)}
-		r.clusters[key] = m
+		r.all[key] = m
 	}
 	return m
 }
 
-func (r *Reconciler) forget(key types.NamespacedName) {
+func (r *memories) forget(key types.NamespacedName) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	delete(r.clusters, key)
+	delete(r.all, key)
 }
 
 // Reconcile makes one pass over a cluster.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
@@ -78,6 +79,28 @@ func TestAHostWakesTheClustersOnIt(t *testing.T) {
 		}
 		if got := Wakes(view, old, now); !slices.Equal(got, want) {
 			t.Errorf("a host that %s wakes %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A schedule waits for its cluster, and makes nothing for one that is being deleted.
+func TestAClusterWakesItsSchedules(t *testing.T) {
+	schedule := func(namespace, name, cluster string) *v1alpha1.CassandraTaskSchedule {
+		return &v1alpha1.CassandraTaskSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: v1alpha1.CassandraTaskScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: cluster}}}
+	}
+	view := reading(t, schedule("shop", "a", "orders"), schedule("shop", "b", "carts"),
+		schedule("other", "c", "orders"))
+	cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	want := []types.NamespacedName{{Namespace: "shop", Name: "a"}}
+	if got := keys(ofSchedules(view)(t.Context(), cluster)); !slices.Equal(got, want) {
+		t.Errorf("wakes %v, want %v", got, want)
+	}
+	deleting := cluster.DeepCopy()
+	deleting.DeletionTimestamp = &metav1.Time{}
+	for now, wakes := range map[*v1alpha1.CassandraCluster]bool{cluster: false, deleting: true} {
+		if comesOrGoes().Update(event.UpdateEvent{ObjectOld: cluster, ObjectNew: now}) != wakes {
+			t.Errorf("%+v wakes %t", now.ObjectMeta, !wakes)
 		}
 	}
 }

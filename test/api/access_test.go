@@ -29,9 +29,10 @@ import (
 )
 
 var (
-	clusters = v1alpha1.GroupVersion.WithResource("cassandraclusters")
-	nodes    = v1alpha1.GroupVersion.WithResource("cassandranodes")
-	tasks    = v1alpha1.GroupVersion.WithResource("cassandratasks")
+	clusters  = v1alpha1.GroupVersion.WithResource("cassandraclusters")
+	nodes     = v1alpha1.GroupVersion.WithResource("cassandranodes")
+	tasks     = v1alpha1.GroupVersion.WithResource("cassandratasks")
+	schedules = v1alpha1.GroupVersion.WithResource("cassandrataskschedules")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies

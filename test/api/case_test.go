@@ -77,7 +77,7 @@ func author(kind string, status bool, object *unstructured.Unstructured) *rest.C
 
 func resourceOf(kind string) schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{"CassandraCluster": clusters, "CassandraNode": nodes,
-		"CassandraTask": tasks}[kind]
+		"CassandraTask": tasks, "CassandraTaskSchedule": schedules}[kind]
 }
 
 // run tries a case at one of its places, and notes what it shows.

@@ -41,8 +41,11 @@ func TestSamples(t *testing.T) {
 					metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
 				must(t, err)
 				var typed any = &v1alpha1.CassandraCluster{}
-				if object.GetKind() == "CassandraTask" {
+				switch object.GetKind() {
+				case "CassandraTask":
 					typed = &v1alpha1.CassandraTask{}
+				case "CassandraTaskSchedule":
+					typed = &v1alpha1.CassandraTaskSchedule{}
 				}
 				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, typed,
 					true))
@@ -153,6 +156,15 @@ volumes: {onClusterDeletion: Retain, onScaleIn: Retain}
 	if want := map[string]any{"cluster": map[string]any{"name": "demo"}, "type": "Flush", "concurrency": int64(1),
 		"maxAttempts": int64(3), "deadline": "24h"}; !reflect.DeepEqual(spec, want) {
 		t.Errorf("spec of a task\n  %v\nwant\n  %v", spec, want)
+	}
+	schedule, err := dynamicClient(t, server).Resource(schedules).Namespace("default").
+		Create(t.Context(), base("CassandraTaskSchedule"), metav1.CreateOptions{DryRun: dry})
+	must(t, err)
+	spec, _, _ = unstructured.NestedMap(schedule.Object, "spec")
+	if want := map[string]any{"cluster": map[string]any{"name": "demo"}, "schedule": "30 2 * * *", "timeZone": "UTC",
+		"missed": "RunOnce", "keepSucceeded": int64(3), "keepFailed": int64(3), "template": map[string]any{
+			"type": "Flush", "concurrency": int64(1), "maxAttempts": int64(3), "deadline": "24h"}}; !reflect.DeepEqual(spec, want) {
+		t.Errorf("spec of a schedule\n  %v\nwant\n  %v", spec, want)
 	}
 }
 

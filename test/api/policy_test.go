@@ -117,6 +117,8 @@ func newScene(t *testing.T) *scene {
 	}
 	_, err = s.in(admin, tasks).Create(t.Context(), base("CassandraTask"), metav1.CreateOptions{})
 	must(t, err)
+	_, err = s.in(admin, schedules).Create(t.Context(), base("CassandraTaskSchedule"), metav1.CreateOptions{})
+	must(t, err)
 	cluster, err := s.in(admin, clusters).Create(t.Context(), base("CassandraCluster"),
 		metav1.CreateOptions{})
 	must(t, err)
@@ -160,6 +162,18 @@ func (s *scene) change(who string, resource schema.GroupVersionResource, name st
 func (s *scene) status(who string, i, j int) error {
 	return s.change(who, nodes, nodeName(i), "status",
 		map[string]any{"podUID": string(s.pods[j].UID), "phase": "Waiting"}, "status")
+}
+
+// create makes a task that an object of a kind owns; of no kind, nobody.
+func (s *scene) create(who, owner string) error {
+	task := base("CassandraTask")
+	task.SetName("another")
+	if owner != "" {
+		task.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: owner,
+			Name: "owner", UID: "owner", Controller: new(true)}})
+	}
+	_, err := s.in(who, tasks).Create(s.t.Context(), task, metav1.CreateOptions{DryRun: dry})
+	return err
 }
 
 func (s *scene) delete(who string, resource schema.GroupVersionResource, name string) error {
@@ -283,6 +297,15 @@ func TestPolicies(t *testing.T) {
 		{"an administrator writes the status of a task", byCluster, func() error {
 			return s.change(admin, tasks, "flush", "status", map[string]any{"phase": "Succeeded"}, "status")
 		}, "the status of a CassandraTask is written by the operator, not by localkube-admin"},
+		{"the operator creates a task of nobody", byCluster, func() error { return s.create(operator, "") },
+			"the operator does not write the spec of a CassandraTask: it belongs to the user"},
+		{"the operator creates a task of a cluster", byCluster, func() error { return s.create(operator, "CassandraCluster") },
+			"the operator does not write the spec of a CassandraTask: it belongs to the user"},
+		{"the operator creates a task of a schedule", byCluster,
+			func() error { return s.create(operator, "CassandraTaskSchedule") }, ""},
+		{"an administrator writes the status of a schedule", byCluster, func() error {
+			return s.change(admin, schedules, "nightly", "status", map[string]any{"active": "mine"}, "status")
+		}, "the status of a CassandraTaskSchedule is written by the operator, not by localkube-admin"},
 		{"the operator sets a finalizer on a cluster", byCluster, func() error {
 			return s.change(operator, clusters, "demo", "metadata",
 				map[string]any{"finalizers": []any{v1alpha1.FinalizerCluster}})

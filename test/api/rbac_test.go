@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,7 +77,11 @@ func TestOperatorRole(t *testing.T) {
 		request{verb: "get", resource: "secrets", namespace: shop, name: v1alpha1.AuthorityName("orders")},
 		request{verb: "create", resource: "secrets", namespace: shop},
 		request{verb: "watch", group: v1alpha1.Group, resource: "cassandratasks"},
+		request{verb: "create", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
 		request{verb: "delete", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
+		request{verb: "watch", group: v1alpha1.Group, resource: "cassandrataskschedules"},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandrataskschedules", subresource: "status",
+			namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandratasks", subresource: "status",
 			namespace: shop},
 		request{verb: "watch", resource: "nodes"},
@@ -91,8 +96,9 @@ func TestOperatorRole(t *testing.T) {
 	refused := []request{
 		{verb: "create", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		{verb: "delete", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
-		{verb: "create", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
 		{verb: "patch", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
+		{verb: "create", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},
+		{verb: "patch", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},
 		{verb: "deletecollection", resource: "persistentvolumeclaims", namespace: shop},
 		{verb: "deletecollection", group: v1alpha1.Group, resource: "cassandranodes", namespace: shop},
 		{verb: "list", resource: "secrets", namespace: shop},
@@ -133,8 +139,14 @@ func TestUserRoles(t *testing.T) {
 	cluster := request{group: v1alpha1.Group, resource: "cassandraclusters", namespace: namespace}
 	record := request{group: v1alpha1.Group, resource: "cassandranodes", namespace: namespace}
 	task := request{group: v1alpha1.Group, resource: "cassandratasks", namespace: namespace}
+	schedule := request{group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: namespace}
 	status := cluster
 	status.subresource = "status"
+	must(t, eventually(t.Context(), "the roles are aggregated", func(context.Context) (bool, error) {
+		watch := record
+		watch.verb = "watch"
+		return may(t, "user-admin", nil, watch) && may(t, "user-edit", nil, watch) && may(t, "user-view", nil, watch), nil
+	}))
 	for _, c := range []struct {
 		verb    string
 		what    request
@@ -148,6 +160,8 @@ func TestUserRoles(t *testing.T) {
 		{"create", task, []string{"admin", "edit"}},
 		{"delete", task, []string{"admin", "edit"}},
 		{"get", task, []string{"admin", "edit", "view"}},
+		{"create", schedule, []string{"admin", "edit"}},
+		{"get", schedule, []string{"admin", "edit", "view"}},
 		{"watch", record, []string{"admin", "edit", "view"}},
 		{"patch", record, nil},
 		{"delete", record, nil},

@@ -27,7 +27,8 @@ func TestStatusOfATask(t *testing.T) {
 	user, err := ctrlclient.New(server, ctrlclient.Options{Scheme: scheme})
 	must(t, err)
 	task := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: namespace(t), Name: "flush"},
-		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: "demo"}, Type: v1alpha1.TaskFlush}}
+		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: "demo"},
+			TaskTemplate: v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush}}}
 	must(t, user.Create(t.Context(), task))
 	w := act.Writer{Client: c, Live: c, Now: time.Now}
 	s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}

@@ -15,8 +15,8 @@ import (
 )
 
 // taskSpec is what a type needs besides its name. The index is rebuilt of a table that clients use.
-func taskSpec(kind v1alpha1.TaskType) v1alpha1.CassandraTaskSpec {
-	spec := v1alpha1.CassandraTaskSpec{Type: kind}
+func taskSpec(kind v1alpha1.TaskType) v1alpha1.TaskTemplate {
+	spec := v1alpha1.TaskTemplate{Type: kind}
 	switch kind { //nolint:exhaustive // the others need nothing
 	case v1alpha1.TaskSnapshot:
 		spec.SnapshotTTL = &metav1.Duration{Duration: time.Hour}
@@ -41,7 +41,7 @@ func TestTasks(t *testing.T) {
 	if err := ring.MakeIndex(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	give := func(name string, spec v1alpha1.CassandraTaskSpec) (*v1alpha1.CassandraTask, error) {
+	give := func(name string, spec v1alpha1.TaskTemplate) (*v1alpha1.CassandraTask, error) {
 		task, err := ring.Give(t.Context(), strings.ToLower(name), spec)
 		if err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func TestTasks(t *testing.T) {
 		return nil
 	})
 	took(t, "a task whose time is over is gone", func() error {
-		task, err := ring.Give(t.Context(), "flush-two-at-once", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush,
+		task, err := ring.Give(t.Context(), "flush-two-at-once", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush,
 			Concurrency: 2, TTLAfterFinished: &metav1.Duration{}})
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func TestTasks(t *testing.T) {
 			if err := ring.Kubernetes.Client.Delete(t.Context(), task); err != nil {
 				return err
 			}
-			if _, err = give(string(kind)+"-flush-after", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush}); err != nil {
+			if _, err = give(string(kind)+"-flush-after", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush}); err != nil {
 				return err
 			}
 		}

@@ -24,12 +24,15 @@
 - apiGroups: [helenus.io]
   resources: [cassandranodes]
   verbs: [get, list, watch, create, patch, update, delete]
-# Tasks are users'. It writes their status, and deletes those whose time is over.
+# Tasks are users'. It writes their status, and deletes those whose time is over; it creates those of schedules.
 - apiGroups: [helenus.io]
   resources: [cassandratasks]
-  verbs: [get, list, watch, delete]
+  verbs: [get, list, watch, create, delete]
 - apiGroups: [helenus.io]
-  resources: [cassandratasks/status]
+  resources: [cassandrataskschedules]
+  verbs: [get, list, watch]
+- apiGroups: [helenus.io]
+  resources: [cassandratasks/status, cassandrataskschedules/status]
   verbs: [get, patch, update]
 # What a cluster consists of.
 - apiGroups: [""]

@@ -134,6 +134,7 @@ func (c *collection) objects(ctx context.Context) error {
 	}{
 		{"nodes", &v1alpha1.CassandraNodeList{}, of},
 		{"tasks", &v1alpha1.CassandraTaskList{}, of[:1]},
+		{"schedules", &v1alpha1.CassandraTaskScheduleList{}, of[:1]},
 		{"pods", &corev1.PodList{}, of},
 		{"claims", &corev1.PersistentVolumeClaimList{}, of},
 		{"services", &corev1.ServiceList{}, of},
@@ -155,7 +156,14 @@ func (c *collection) list(ctx context.Context, folder string, list client.Object
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		o := item.(client.Object)
-		if task, is := item.(*v1alpha1.CassandraTask); is && task.Spec.Cluster.Name != c.cluster.Name {
+		cluster := c.cluster.Name
+		switch named := item.(type) {
+		case *v1alpha1.CassandraTask:
+			cluster = named.Spec.Cluster.Name
+		case *v1alpha1.CassandraTaskSchedule:
+			cluster = named.Spec.Cluster.Name
+		}
+		if cluster != c.cluster.Name {
 			return nil
 		}
 		c.names[o.GetName()] = true

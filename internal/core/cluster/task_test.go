@@ -19,14 +19,14 @@ import (
 )
 
 // give has a user create a task, with the defaults of the schema.
-func (w *world) give(name string, spec v1alpha1.CassandraTaskSpec) types.UID {
-	spec.Cluster.Name = "orders"
+func (w *world) give(name string, spec v1alpha1.TaskTemplate) types.UID {
 	spec.Concurrency, spec.MaxAttempts = max(1, spec.Concurrency), max(3, spec.MaxAttempts)
 	if spec.Deadline == nil {
 		spec.Deadline = &metav1.Duration{Duration: 24 * time.Hour}
 	}
 	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: w.uid("task"),
-		ResourceVersion: w.version(), Generation: 1, CreationTimestamp: metav1.NewTime(w.now)}, Spec: spec}
+		ResourceVersion: w.version(), Generation: 1, CreationTimestamp: metav1.NewTime(w.now)},
+		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"}, TaskTemplate: spec}}
 	w.snapshot.Tasks = append(w.snapshot.Tasks, t)
 	return t.UID
 }
@@ -125,8 +125,8 @@ func TestAFlushRunsBesideACleanup(t *testing.T) {
 	phase := v1alpha1.OperationRunning
 	w := cleaning(t, &phase)
 	node := w.snapshot.Ledger.Maintenance[0].Nodes[0]
-	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Nodes: []string{node}})
-	another := w.give("cleanup", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup, Nodes: []string{node}})
+	flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Nodes: []string{node}})
+	another := w.give("cleanup", v1alpha1.TaskTemplate{Type: v1alpha1.TaskCleanup, Nodes: []string{node}})
 	w.pass()
 	if l, asked := w.snapshot.Ledger, w.snapshot.Nodes[node].Record.Spec.Operations; len(l.Maintenance) != 2 ||
 		len(asked) != 2 {
@@ -153,7 +153,7 @@ func TestATaskFailsOnANodeAndGoesOnOnTheOthers(t *testing.T) {
 		}
 		return v1alpha1.OperationSucceeded
 	})
-	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush})
 	for range 60 {
 		w.pass()
 	}
@@ -177,7 +177,7 @@ func TestATaskWaitsForANodeThatIsDown(t *testing.T) {
 		begun := w.work(constantly(v1alpha1.OperationRunning))
 		w.absent[three[0]] = true
 		w.agents()
-		flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush,
+		flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush,
 			Deadline: &metav1.Duration{Duration: time.Hour}})
 		w.settle()
 		if len(*begun) != 1 {
@@ -211,8 +211,8 @@ func TestATaskWaitsForANodeThatIsDown(t *testing.T) {
 func TestATaskIsDeletedWhileItRuns(t *testing.T) {
 	w := formed(t)
 	begun := w.work(constantly(v1alpha1.OperationRunning))
-	first := w.give("first", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup})
-	next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Racks: []string{"r2"}})
+	first := w.give("first", v1alpha1.TaskTemplate{Type: v1alpha1.TaskCleanup})
+	next := w.give("next", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Racks: []string{"r2"}})
 	w.settle()
 	w.snapshot.Tasks = slices.DeleteFunc(slices.Clone(w.snapshot.Tasks),
 		func(t *v1alpha1.CassandraTask) bool { return t.UID == first })
@@ -237,9 +237,9 @@ func TestWhatRunsOfATaskIsCancelled(t *testing.T) {
 		w := formed(t)
 		w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
 		w.work(constantly(v1alpha1.OperationCancelled))
-		first := w.give("first", v1alpha1.CassandraTaskSpec{Type: kind,
+		first := w.give("first", v1alpha1.TaskTemplate{Type: kind,
 			Deadline: &metav1.Duration{Duration: time.Hour}})
-		next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+		next := w.give("next", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush})
 		w.settle()
 		w.wantTask(first, "Running 0/3 [r1-0=Running/1 r2-0=Pending/0 r3-0=Pending/0]")
 		w.now = w.now.Add(time.Hour)
@@ -250,7 +250,7 @@ func TestWhatRunsOfATaskIsCancelled(t *testing.T) {
 		w.settle()
 		w.wantTask(next, "Succeeded 3/3")
 		begun := w.work(constantly(v1alpha1.OperationCancelled))
-		first = w.give("again", v1alpha1.CassandraTaskSpec{Type: kind})
+		first = w.give("again", v1alpha1.TaskTemplate{Type: kind})
 		w.settle()
 		w.snapshot.Tasks = slices.DeleteFunc(slices.Clone(w.snapshot.Tasks),
 			func(t *v1alpha1.CassandraTask) bool { return t.UID == first })
@@ -266,7 +266,7 @@ func TestARepairIsNotCancelledBesideAnother(t *testing.T) {
 	w := formed(t)
 	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
 	w.work(constantly(v1alpha1.OperationCancelled))
-	repair := w.give("repair", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	repair := w.give("repair", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair})
 	w.settle()
 	other := w.snapshot.Nodes[three[2]].Record
 	other.Spec.Operations = append(other.Spec.Operations, v1alpha1.OperationIntent{
@@ -295,27 +295,27 @@ func TestWhatEachTypeOfTaskAsksFor(t *testing.T) {
 	yes, day := true, &metav1.Duration{Duration: 24 * time.Hour}
 	shop, users := []string{"shop"}, []string{"users"}
 	for _, c := range []struct {
-		spec v1alpha1.CassandraTaskSpec
+		spec v1alpha1.TaskTemplate
 		want v1alpha1.OperationArguments
 	}{
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Keyspaces: shop, Tables: users},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Keyspaces: shop, Tables: users},
 			v1alpha1.OperationArguments{Keyspaces: shop, Tables: users}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCleanup}, v1alpha1.OperationArguments{Jobs: 2}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskUpgradeSSTables}, v1alpha1.OperationArguments{Jobs: 2}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair, PrimaryRange: &yes},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskCleanup}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskUpgradeSSTables}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair, PrimaryRange: &yes},
 			v1alpha1.OperationArguments{Full: true, PrimaryRange: true}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskSnapshot, SnapshotTTL: day},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskSnapshot, SnapshotTTL: day},
 			v1alpha1.OperationArguments{Tag: "task-helenus-backup-TAG", TTL: day}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskClearSnapshot, Tag: "x"}, v1alpha1.OperationArguments{Tag: "x"}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskCompact, Split: &yes}, v1alpha1.OperationArguments{Split: true}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskGarbageCollect}, v1alpha1.OperationArguments{Jobs: 2}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskScrub}, v1alpha1.OperationArguments{Jobs: 2}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskVerify}, v1alpha1.OperationArguments{}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskInvalidateCaches}, v1alpha1.OperationArguments{}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRebuildIndex, Keyspaces: shop, Tables: users,
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskClearSnapshot, Tag: "x"}, v1alpha1.OperationArguments{Tag: "x"}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskCompact, Split: &yes}, v1alpha1.OperationArguments{Split: true}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskGarbageCollect}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskScrub}, v1alpha1.OperationArguments{Jobs: 2}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskVerify}, v1alpha1.OperationArguments{}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskInvalidateCaches}, v1alpha1.OperationArguments{}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskRebuildIndex, Keyspaces: shop, Tables: users,
 			Indexes: []string{"by_name"}},
 			v1alpha1.OperationArguments{Keyspaces: shop, Tables: users, Indexes: []string{"by_name"}}},
-		{v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRebuild, SourceDatacenter: "dc1"},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskRebuild, SourceDatacenter: "dc1"},
 			v1alpha1.OperationArguments{SourceDatacenter: "first"}},
 	} {
 		w := newWorld(t, datacenter("dc1", 1, 1, 1))
@@ -348,8 +348,8 @@ func TestATaskRestartsNodes(t *testing.T) {
 		}
 		return out
 	}
-	restart := w.give("restart", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRestart, Racks: []string{"r1", "r3"}})
-	next := w.give("next", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	restart := w.give("restart", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRestart, Racks: []string{"r1", "r3"}})
+	next := w.give("next", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush})
 	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
 	w.wantTask(next, "waits until task restart has finished")
 	for range 10 {
@@ -362,7 +362,7 @@ func TestATaskRestartsNodes(t *testing.T) {
 		t.Errorf("restarted %v", got)
 	}
 	w.snapshot.Cluster.Spec.Paused = true
-	restart = w.give("again", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRestart})
+	restart = w.give("again", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRestart})
 	w.settle()
 	w.wantTask(restart, "Pending 0/3", "spec.paused is true")
 	w.snapshot.Tasks = nil
@@ -377,7 +377,7 @@ func TestATaskRestartsNodes(t *testing.T) {
 func TestATaskSurvivesTheLossOfTheLedger(t *testing.T) {
 	w := formed(t)
 	begun := w.work(constantly(v1alpha1.OperationRunning))
-	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Concurrency: 2})
+	flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Concurrency: 2})
 	w.settle()
 	lose := func() {
 		w.snapshot.Ledger = nil
@@ -402,7 +402,7 @@ func TestATaskSurvivesTheLossOfTheLedger(t *testing.T) {
 }
 
 func TestATaskNamesWhatIsNotThere(t *testing.T) {
-	for want, spec := range map[string]v1alpha1.CassandraTaskSpec{
+	for want, spec := range map[string]v1alpha1.TaskTemplate{
 		`spec.datacenters "dc2": there are dc1`:                    {Datacenters: []string{"dc1", "dc2"}},
 		`spec.racks "r4": there are r1, r2, r3`:                    {Racks: []string{"r4"}},
 		`spec.nodes "orders-dc1-r1-1": there are orders-dc1-r1-0,`: {Nodes: []string{"orders-dc1-r1-1"}},
@@ -423,7 +423,7 @@ func TestATaskIsSuspendedByARollOut(t *testing.T) {
 	w := formed(t)
 	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
 	begun := w.work(constantly(v1alpha1.OperationRunning))
-	flush := w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush})
 	w.settle()
 	w.change(setting("concurrent_reads", "16"))
 	w.settle()
@@ -450,13 +450,13 @@ func TestATaskIsSuspendedByARollOut(t *testing.T) {
 
 func TestATaskSaysWhatItWaitsFor(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
-	repair := w.give("repair", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	repair := w.give("repair", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair})
 	w.pass()
 	w.wantTask(repair, "Pending", "until the ring is formed")
 	w.settle()
 	w.wantTask(repair, "Succeeded 3/3")
 	w.snapshot.Cluster.Spec.Paused = true
-	repair = w.give("again", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskRepair})
+	repair = w.give("again", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair})
 	w.settle()
 	w.wantTask(repair, "Pending 0/3", "spec.paused is true")
 	w.snapshot.Cluster.Spec.Paused = false
@@ -472,7 +472,7 @@ func TestATaskSaysWhatItWaitsFor(t *testing.T) {
 
 func TestTasksGoWithTheirCluster(t *testing.T) {
 	w := formed(t)
-	w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush})
+	w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush})
 	w.deleteCluster()
 	for range 30 {
 		if w.pass(); len(w.snapshot.Tasks) == 0 {

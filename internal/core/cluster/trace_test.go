@@ -473,7 +473,7 @@ func traceStop(t *testing.T, s *trace) {
 
 func traceTask(t *testing.T, s *trace) {
 	w := formed(t)
-	w.give("flush", v1alpha1.CassandraTaskSpec{Type: v1alpha1.TaskFlush, Keyspaces: []string{"shop"}, Concurrency: 2,
+	w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Keyspaces: []string{"shop"}, Concurrency: 2,
 		TTLAfterFinished: &metav1.Duration{Duration: time.Minute}})
 	s.runUntilIdle(w, nil)
 	s.say("\nIts time is over.")

@@ -52,8 +52,8 @@ const (
 	IssueAuthority Verb = "IssueAuthority"
 	// IssueCertificate makes or renews the certificate of a node's agent.
 	IssueCertificate Verb = "IssueCertificate"
-	// ApplyStatus makes the status of a task what that of Object is, of the ResourceVersion that
-	// was seen. The operator alone writes it.
+	// ApplyStatus makes the status of a task or a schedule what that of Object is, of the
+	// ResourceVersion that was seen. The operator alone writes it.
 	ApplyStatus Verb = "ApplyStatus"
 	// Event tells people something about the cluster, or about Object.
 	Event Verb = "Event"
@@ -137,6 +137,9 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraTask:
 		return &v1alpha1.CassandraTask{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTask"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraTaskSchedule:
+		return &v1alpha1.CassandraTaskSchedule{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraTaskSchedule"}, ObjectMeta: meta}
 	default:
 		return object
 	}

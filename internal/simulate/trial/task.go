@@ -87,8 +87,8 @@ func everyNodeHasTheSnapshot(w *world.World) bool {
 
 func task(t v1alpha1.TaskType, concurrency int32) *v1alpha1.CassandraTask {
 	return &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: "task"},
-		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: clusterName}, Type: t,
-			Concurrency: concurrency}}
+		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: clusterName},
+			TaskTemplate: v1alpha1.TaskTemplate{Type: t, Concurrency: concurrency}}}
 }
 
 func give(w *world.World, t v1alpha1.TaskType, concurrency int32) error {

@@ -13,9 +13,9 @@ import (
 
 // Give creates a task for the cluster.
 func (r *Ring) Give(ctx context.Context, name string,
-	spec v1alpha1.CassandraTaskSpec) (*v1alpha1.CassandraTask, error) {
-	spec.Cluster.Name = r.Name
-	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}, Spec: spec}
+	spec v1alpha1.TaskTemplate) (*v1alpha1.CassandraTask, error) {
+	t := &v1alpha1.CassandraTask{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
+		Spec: v1alpha1.CassandraTaskSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name}, TaskTemplate: spec}}
 	if err := r.Kubernetes.Client.Create(ctx, t); err != nil {
 		return nil, fmt.Errorf("create task %s: %w", name, err)
 	}
