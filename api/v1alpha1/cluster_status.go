@@ -86,6 +86,10 @@ type CassandraClusterStatus struct {
 	// +optional
 	Version *VersionRange `json:"version,omitempty"`
 
+	// Security is how the ring is protected.
+	// +optional
+	Security *SecurityStatus `json:"security,omitempty"`
+
 	// Seeds are the addresses that are given to the nodes as seeds.
 	// +optional
 	// +listType=atomic

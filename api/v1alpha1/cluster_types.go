@@ -122,6 +122,10 @@ type CassandraClusterSpec struct {
 	// +optional
 	ServiceAccount *Metadata `json:"serviceAccount,omitempty"`
 
+	// Security says who may do what with the ring.
+	// +optional
+	Security *Security `json:"security,omitempty"`
+
 	// Node is what every node is like. A datacenter and a rack override it field by field.
 	// +optional
 	Node *NodeTemplate `json:"node,omitempty"`

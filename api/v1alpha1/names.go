@@ -128,3 +128,10 @@ func AuthorityName(cluster string) string { return cluster + "-agent-ca" }
 
 // CertificateName is the Secret with the certificate of a node's agent.
 func CertificateName(node string) string { return node + "-agent-tls" }
+
+// RolesName is the Secret with the passwords of the roles that Helenus makes in a ring.
+func RolesName(cluster string) string { return cluster + "-roles" }
+
+// SuperuserName is the Secret with the user name and password of the superuser of a ring, unless
+// the spec names another.
+func SuperuserName(cluster string) string { return cluster + "-superuser" }

@@ -372,6 +372,11 @@ type NodeConfiguration struct {
 	// +kubebuilder:validation:Maximum=256
 	NumTokens int32 `json:"numTokens"`
 
+	// Authentication that the ring was made with; empty in a ring that was made by an earlier
+	// release of Helenus. With it, no start of the node makes Cassandra's default superuser.
+	// +optional
+	Authentication AuthenticationMode `json:"authentication,omitempty"`
+
 	// CassandraYaml are the user's settings of cassandra.yaml, without nulls.
 	// +optional
 	CassandraYaml Settings `json:"cassandraYaml,omitempty"`

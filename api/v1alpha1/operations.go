@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin
 type OperationType string
 
 const (
@@ -61,6 +61,15 @@ const (
 	OperationInvalidateCaches OperationType = "InvalidateCaches"
 	// OperationRebuildIndex builds arguments.indexes of the one table again.
 	OperationRebuildIndex OperationType = "RebuildIndex"
+	// OperationImportSuperuser puts the role helenus_root, with the password of the Secret
+	// <cluster>-roles, into the node's system_auth.roles, while CQL is closed.
+	OperationImportSuperuser OperationType = "ImportSuperuser"
+	// OperationSetRoles gives the system keyspaces arguments.replication, makes the superuser of
+	// arguments.superuserSecret and the operator's role, and locks helenus_root and cassandra.
+	OperationSetRoles OperationType = "SetRoles"
+	// OperationProveLogin logs in at the node as the superuser of arguments.superuserSecret and as
+	// the operator's role.
+	OperationProveLogin OperationType = "ProveLogin"
 )
 
 // OperationPhase is how far an operation has come.
@@ -88,7 +97,8 @@ const (
 // OperationIntent runs one operation.
 //
 // +kubebuilder:validation:XValidation:rule=`self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
-// +kubebuilder:validation:XValidation:rule=`(self.type == 'AlterSystemKeyspaces') == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['AlterSystemKeyspaces', 'SetRoles']) == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces and SetRoles, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['SetRoles', 'ProveLogin']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles and ProveLogin, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'ClearSnapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
@@ -122,7 +132,7 @@ type OperationIntent struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.without) || has(self.full) && self.full && (!has(self.primaryRange) || !self.primaryRange)`,message=`without needs full, and is not allowed with primaryRange: the replicas that are left out may be the first of their ranges`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
-	// AlterSystemKeyspaces.
+	// AlterSystemKeyspaces and SetRoles.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
@@ -238,6 +248,13 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f:.]+$`
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// SuperuserSecret is the name of the Secret with username and password of the superuser that
+	// SetRoles makes, and ProveLogin logs in as.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SuperuserSecret string `json:"superuserSecret,omitempty"`
 
 	// HostID of the member that RemoveNode removes.
 	// +optional

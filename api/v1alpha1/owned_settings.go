@@ -17,7 +17,8 @@ const (
 	insteadPort     = "services and network policies rely on the standard ports"
 	insteadDirs     = "directories follow from node.storage"
 	insteadLocation = "the location is the datacenter and rack of the node; see datacenterName and rackName"
-	insteadSecurity = "authentication and encryption cannot be configured yet"
+	insteadSecurity = "encryption, and classes of one's own, cannot be configured yet"
+	insteadPassword = "set security.authentication"
 	insteadFailure  = "a disk error must end the JVM, so that the agent can see it and act"
 	insteadReady    = "a node is ready when the ring says so, not after a wait"
 )
@@ -67,11 +68,11 @@ var OwnedSettings = []OwnedSetting{
 	{"disk_failure_policy", insteadFailure},
 	{"commit_failure_policy", insteadFailure},
 
-	{"authenticator", insteadSecurity},
-	{"authorizer", insteadSecurity},
+	{"authenticator", insteadPassword},
+	{"authorizer", insteadPassword},
 	{"network_authorizer", insteadSecurity},
 	{"cidr_authorizer", insteadSecurity},
-	{"role_manager", insteadSecurity},
+	{"role_manager", insteadPassword},
 	{"internode_authenticator", insteadSecurity},
 	{"server_encryption_options", insteadSecurity},
 	{"client_encryption_options", insteadSecurity},

@@ -104,6 +104,8 @@ const (
 	BlockedCAModified Reason = "CAModified"
 	// BlockedCAMissing – the Secret of the certificate authority was deleted.
 	BlockedCAMissing Reason = "CAMissing"
+	// BlockedPasswordsMissing – a Secret with passwords of the ring's roles was deleted.
+	BlockedPasswordsMissing Reason = "PasswordsMissing"
 	// BlockedStaleEndpointRemains – gossip still lists a failed join, and the operator could not
 	// remove it.
 	BlockedStaleEndpointRemains Reason = "StaleEndpointRemains"

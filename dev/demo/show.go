@@ -68,8 +68,10 @@ func (u *up) next() string {
 	return strings.Join([]string{
 		fmt.Sprintf("alias k='%s --namespace %s'", u.kubectl(), u.namespace),
 		"# ask the ring in CQL",
-		fmt.Sprintf(`k exec -it %s -c %s -- cqlsh -e "SELECT * FROM demo.greetings"`, nodes[0],
-			layout.CassandraContainer),
+		fmt.Sprintf(`password=$(k get secret %s -o jsonpath='{.data.password}' | base64 -d)`,
+			v1alpha1.SuperuserName(u.sample.Name)),
+		fmt.Sprintf(`k exec -it %s -c %s -- cqlsh -u %s -p "$password" -e "SELECT * FROM demo.greetings"`, nodes[0],
+			layout.CassandraContainer, v1alpha1.RoleSuperuser),
 		"# see what Helenus does, and why",
 		fmt.Sprintf("k describe cassandracluster %s", u.sample.Name),
 		"# lose a pod, and watch its node come back with the same data at another address",

@@ -122,6 +122,8 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.putLedger(ctx, w.Ledger)
 	case plan.IssueAuthority, plan.IssueCertificate:
 		return p.certificate(ctx, w)
+	case plan.MakePasswords:
+		return p.makePasswords(ctx, w)
 	case plan.ApplyStatus:
 		return p.applyStatus(ctx, w)
 	case plan.Event:

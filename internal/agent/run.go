@@ -20,10 +20,12 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/agent/record"
 	"helenus.io/helenus/internal/agent/serve"
 	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/metrics"
 	"helenus.io/helenus/internal/initapi"
@@ -145,6 +147,9 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		return nil, nil, err
 	}
 	a.Connect(line)
+	jvm.OperatorLogin = func(ctx context.Context) (cassandra.Login, error) {
+		return operation.OperatorLogin(ctx, line.Secret, e.cluster)
+	}
 	return a, line, nil
 }
 

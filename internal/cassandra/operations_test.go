@@ -72,6 +72,16 @@ func TestOperationsOnTheWire(t *testing.T) {
 		},
 			`[{"type":"exec",` + ss + `,"operation":"repairAsync(java.lang.String,java.util.Map)","arguments":["shop",{"parallelism":"parallel","primaryRange":"false",` +
 				`"incremental":"false","jobThreads":"1","trace":"false","ignoreUnreplicatedKeyspaces":"true","columnFamilies":"a,b"}]}]`},
+		"load new SSTables": {answerNull, func(n *Node) error { return n.LoadNewSSTables(ctx, "shop", "a") },
+			`[{"type":"exec",` + ss + `,"operation":"loadNewSSTables(java.lang.String,java.lang.String)","arguments":["shop","a"]}]`},
+		"SSTables for a key": {`[{"status":200,"value":["/a/nb-1-big-Data.db"]}]`, func(n *Node) error {
+			paths, err := n.SSTablesForKey(ctx, "shop", "a", "x")
+			if err == nil && (len(paths) != 1 || paths[0] != "/a/nb-1-big-Data.db") {
+				err = errors.New(strings.Join(paths, ", "))
+			}
+			return err
+		},
+			`[{"type":"exec","mbean":"org.apache.cassandra.db:type=Tables,keyspace=shop,table=a","operation":"getSSTablesForKey(java.lang.String)","arguments":["x"]}]`},
 		"no snapshot": {answerNull, func(n *Node) error { return n.ClearSnapshot(ctx, "t", "system") },
 			`[{"type":"exec",` + ss + `,"operation":"clearSnapshot(java.lang.String,[Ljava.lang.String;)","arguments":["t",["system"]]}]`},
 		"cleanup of tables": {answerZero, func(n *Node) error { return n.Cleanup(ctx, 0, "shop", "orders") },
@@ -234,6 +244,26 @@ func TestInvalidateCaches(t *testing.T) {
 	node, _ = scripted(t, "["+ok+","+ok+","+refused[1:])
 	var refusal *jolokia.Error
 	if err := node.InvalidateCaches(t.Context()); !errors.As(err, &refusal) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestInvalidateAuthCaches(t *testing.T) {
+	const ok = `{"status":200,"value":null}`
+	const none = `{"status":404,"error_type":"javax.management.InstanceNotFoundException","error":"no bean"}`
+	node, requests := scripted(t, "["+ok+","+none+","+ok+"]")
+	if err := node.InvalidateAuthCaches(t.Context()); err != nil || len(*requests) != 1 {
+		t.Errorf("asked %v, error %v", *requests, err)
+	}
+	for _, cache := range []string{"Credentials", "Roles", "Permissions"} {
+		if want := `"mbean":"org.apache.cassandra.auth:type=` + cache + `Cache","operation":"invalidate()"`; !strings.
+			Contains((*requests)[0], want) {
+			t.Errorf("asked %s, want %s", (*requests)[0], want)
+		}
+	}
+	node, _ = scripted(t, "["+ok+","+ok+","+refused[1:])
+	var refusal *jolokia.Error
+	if err := node.InvalidateAuthCaches(t.Context()); !errors.As(err, &refusal) {
 		t.Errorf("refused: %v", err)
 	}
 }

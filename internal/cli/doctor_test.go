@@ -12,8 +12,8 @@ import (
 	"helenus.io/helenus/internal/cli/doctor"
 )
 
-// With nothing there, and an API server that does not answer, the doctor says what is wrong and what
-// is not known, and ends with an error.
+// With nothing there, and an API server that does not answer, the doctor says what is wrong and
+// what is not known, and ends with an error.
 func TestDoctor(t *testing.T) {
 	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"))
 	c.config = &rest.Config{Host: "http://127.0.0.1:1"} // nobody listens

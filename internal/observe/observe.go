@@ -56,14 +56,17 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 		return nil, err
 	}
 	o.add("CassandraCluster", cluster)
+	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
+	o.shared(s)
 	if err := r.secrets.read(ctx, r.Live, r.Now(), cluster, o, store); err != nil {
+		return nil, err
+	}
+	if err := r.secrets.readPasswords(ctx, r.Live, r.Now(), s, o, store); err != nil {
 		return nil, err
 	}
 	if err := r.caughtUp(ctx, key.Name, o, store); err != nil {
 		return nil, err
 	}
-	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
-	o.shared(s)
 	o.nodes(s)
 	o.tasks(s)
 	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts} {

@@ -38,6 +38,8 @@ type known struct {
 	at     time.Time
 	// edited says that its content was not what we had put into it.
 	edited bool
+	// problem is what is wrong with it as the Secret of a superuser.
+	problem string
 }
 
 // read puts the Secrets of a cluster and of its records among its objects: from memory, or from the
@@ -78,6 +80,50 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 	return nil
 }
 
+// readPasswords reads the Secrets of the ring's roles, if it has any or is to. They have no owner:
+// those of an earlier cluster are those of its disks. One that the user names is not looked at any
+// more once the ring forms.
+func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
+	o *objects, store *consistency.Store) error {
+	cluster := snapshot.Cluster
+	if !snapshot.AsksForPasswords() {
+		return nil
+	}
+	made := snapshot.Ledger != nil && snapshot.Ledger.MadeWith != nil
+	believed := pendingSecretsFor
+	if made {
+		believed = SecretsFor
+	}
+	read := func(name string, given bool) (known, error) {
+		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
+			believed = 0
+		}
+		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, "", believed)
+		if err != nil || k.secret == nil || given {
+			return k, err
+		}
+		if !made && !render.MadeFor(render.OwnerOf(cluster), k.secret) {
+			snapshot.Foreign = append(snapshot.Foreign, facts.ObjectName{Kind: "Secret", Name: name})
+			return known{}, nil
+		}
+		o.add("Secret", k.secret)
+		return k, nil
+	}
+	roles, err := read(v1alpha1.RolesName(cluster.Name), false)
+	if err != nil {
+		return err
+	}
+	snapshot.Passwords.Roles = roles.secret
+	name := snapshot.SuperuserSecret()
+	given := name == cluster.Spec.NamedSuperuser() || name != v1alpha1.SuperuserName(cluster.Name)
+	if given && made {
+		return nil
+	}
+	superuser, err := read(name, given)
+	snapshot.Passwords.Superuser, snapshot.Passwords.Problem = superuser.secret, superuser.problem
+	return err
+}
+
 func (s *secrets) get(
 	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID,
 	believed time.Duration,
@@ -86,7 +132,9 @@ func (s *secrets) get(
 	k := s.known[cluster][name]
 	s.mutex.Unlock()
 	// One of an earlier cluster, or of a record that was recreated, is about to go with its owner.
-	if k.secret != nil && facts.Owned(k.secret, string(owner)) && now.Sub(k.at) < believed {
+	// What is wrong may have been put right.
+	if k.secret != nil && (owner == "" && k.problem == "" || owner != "" && facts.Owned(k.secret, string(owner))) &&
+		now.Sub(k.at) < believed {
 		return k, nil
 	}
 	secret := &corev1.Secret{}
@@ -100,6 +148,9 @@ func (s *secrets) get(
 		// A pass decides on its being there, on its labels, and on whether it is as we left it;
 		// never on what is in it.
 		k.secret, k.edited = secret, render.Edited(secret)
+		if owner == "" && name != v1alpha1.RolesName(cluster.Name) {
+			k.problem = render.SuperuserProblem(secret)
+		}
 		secret.Data = nil
 	}
 	s.mutex.Lock()

@@ -56,7 +56,8 @@ type memories struct {
 	all   map[types.NamespacedName]*memory
 }
 
-// memory is what is kept of a cluster or a schedule between passes. Losing it costs nothing but a look.
+// memory is what is kept of a cluster or a schedule between passes. Losing it costs nothing but a
+// look.
 type memory struct {
 	// running holds what has its turn: a pass, or a request for the plan.
 	running chan struct{}

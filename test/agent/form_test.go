@@ -31,25 +31,38 @@ func (w *world) awaitEmpty(pods ...*pod) {
 // form has pods whose agents wait form a ring, in which clients are served.
 func (w *world) form(pods ...*pod) {
 	w.t.Helper()
+	w.tickets(pods...)
+	for _, p := range pods {
+		w.member(p, 5*time.Minute)
+	}
+}
+
+// tickets lets pods form a ring.
+func (w *world) tickets(pods ...*pod) {
+	w.t.Helper()
 	for i, p := range pods {
 		w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
 			s.Join = ticket("form/"+p.name, tokens(i)...)
 			s.Join.SystemAuthReplicationFactor = int32(len(pods))
 		})
 	}
-	for _, p := range pods {
-		w.member(p, 5*time.Minute)
-	}
 }
 
 // member waits until a node has joined, and makes it a member that serves clients.
 func (w *world) member(p *pod, limit time.Duration) {
 	w.t.Helper()
+	w.joined(p, limit)
+	w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) { s.ClientTraffic = v1alpha1.TrafficOpen })
+	w.await(p.name, "ready", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
+}
+
+// joined waits until a node has joined, and makes it a member.
+func (w *world) joined(p *pod, limit time.Duration) {
+	w.t.Helper()
 	r := w.await(p.name, "joined", limit, func(r *v1alpha1.CassandraNode) bool {
 		return r.Status.Join != nil && r.Status.Join.FinishedAt != nil && r.Status.Phase == v1alpha1.PhaseNormal
 	})
 	w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
-		s.Join, s.Member, s.ClientTraffic = nil, &v1alpha1.Member{HostID: r.Status.HostID}, v1alpha1.TrafficOpen
+		s.Join, s.Member = nil, &v1alpha1.Member{HostID: r.Status.HostID}
 	})
-	w.await(p.name, "ready", time.Minute, func(r *v1alpha1.CassandraNode) bool { return r.Status.Ready })
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -187,7 +188,8 @@ func TestAgentRole(t *testing.T) {
 	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), render.AgentServiceAccount(owner, nil),
 		metav1.CreateOptions{})
 	must(t, err)
-	_, err = client.RbacV1().Roles(namespace).Create(t.Context(), render.AgentRole(owner), metav1.CreateOptions{})
+	_, err = client.RbacV1().Roles(namespace).Create(t.Context(),
+		render.AgentRole(owner, v1alpha1.RolesName("demo"), v1alpha1.SuperuserName("demo")), metav1.CreateOptions{})
 	must(t, err)
 	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), render.AgentRoleBinding(owner),
 		metav1.CreateOptions{})
@@ -196,6 +198,11 @@ func TestAgentRole(t *testing.T) {
 		seeds := render.Seeds(owner, []string{"10.0.0.1"}, nil)
 		seeds.Name = name
 		_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), seeds, metav1.CreateOptions{})
+		must(t, err)
+	}
+	for _, secret := range []*corev1.Secret{render.RolesSecret(owner), render.SuperuserSecret(owner)} {
+		secret.StringData = map[string]string{corev1.BasicAuthPasswordKey: "secret"}
+		_, err = client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 		must(t, err)
 	}
 	record := base("CassandraNode")
@@ -220,7 +227,15 @@ func TestAgentRole(t *testing.T) {
 	if seeds.Data[layout.SeedsKey] != "10.0.0.1" {
 		t.Errorf("seeds = %q", seeds.Data)
 	}
+	for _, name := range []string{v1alpha1.RolesName("demo"), v1alpha1.SuperuserName("demo")} {
+		_, err := core.Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		must(t, err)
+	}
 	for name, do := range map[string]func() error{
+		"list Secrets": func() error {
+			_, err := core.Secrets(namespace).List(t.Context(), metav1.ListOptions{})
+			return err
+		},
 		"read the ledger": func() error {
 			_, err := core.ConfigMaps(namespace).Get(t.Context(), v1alpha1.LedgerName("demo"), metav1.GetOptions{})
 			return err

@@ -171,6 +171,16 @@ var operationChecks = []Check{
 			wantException(t, s.Node.Scrub(s.Context, 2, keyspace, none))
 			wantException(t, s.Node.Verify(s.Context, keyspace, none))
 		}},
+	{Name: "nothing is loaded where no new SSTable is, and caches of roles can be emptied", Run: func(t *testing.T, s *Subject) {
+		const keyspace, table = "system_auth", "roles"
+		if err := errors.Join(s.Node.LoadNewSSTables(s.Context, keyspace, table),
+			s.Node.InvalidateAuthCaches(s.Context)); err != nil {
+			t.Error(err)
+		}
+		if paths, err := s.Node.SSTablesForKey(s.Context, keyspace, table, "no_such_role"); err != nil || len(paths) > 0 {
+			t.Errorf("a role that is not there is in %v, error %v", paths, err)
+		}
+	}},
 	{Name: "what does not run can be stopped", Run: func(t *testing.T, s *Subject) {
 		if err := errors.Join(s.Node.StopCompactions(s.Context, "system_traces", cassandra.CompactionCleanup),
 			s.Node.StopRepairs(s.Context)); err != nil {

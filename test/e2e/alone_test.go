@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/cqlclient"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
@@ -54,11 +55,23 @@ func TestOneNode(t *testing.T) {
 	}
 }
 
-// wantShell fails if cqlsh does not find the rows when it is started in the container without any
-// argument that says where.
+// wantShell fails if cqlsh does not find the rows when it is started in the container with the
+// password of the Secret, and without any argument that says where; or if it gets in without.
 func wantShell(t *testing.T, r *scene.Ring) {
 	t.Helper()
-	out, err := r.Run(t.Context(), r.NodeNames(t.Context())[0], "cqlsh", "-e", "SELECT count(*) FROM e2e.rows")
+	node := r.NodeNames(t.Context())[0]
+	login, err := cqlclient.Superuser(t.Context(), r.Kubernetes, r.Namespace, node)
+	if err != nil || login == nil {
+		t.Fatalf("superuser %v, error %v; want one: a ring asks for passwords", login, err)
+	}
+	const statement = "SELECT count(*) FROM e2e.rows"
+	for _, stranger := range [][]string{{"cqlsh", "-e", statement},
+		{"cqlsh", "-u", v1alpha1.RoleDefault, "-p", v1alpha1.RoleDefault, "-e", statement}} {
+		if out, err := r.Run(t.Context(), node, stranger...); err == nil {
+			t.Errorf("%v says %q; want it refused", stranger, out)
+		}
+	}
+	out, err := r.Run(t.Context(), node, "cqlsh", "-u", login.Username, "-p", login.Password, "-e", statement)
 	if err != nil || !strings.Contains(out, "200") {
 		t.Errorf("cqlsh says %q, error %v; want 200 rows", out, err)
 	}

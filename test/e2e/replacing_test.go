@@ -75,8 +75,8 @@ func TestReplacementKilledWhileItStreams(t *testing.T) {
 	wantReplaced(t, ring, victim, before)
 }
 
-// TestDiskLostWhileStopped: a disk is emptied while the ring is stopped, so that no other member has
-// gossip of its node when it starts. The node is removed from the ring and joins as a new one.
+// TestDiskLostWhileStopped: a disk is emptied while the ring is stopped, so that no other member
+// has gossip of its node when it starts. The node is removed from the ring and joins as a new one.
 func TestDiskLostWhileStopped(t *testing.T) {
 	onlyInFull(t)
 	ring, victim := losesDisk(t, "e2e-replace-stopped")

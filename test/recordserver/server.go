@@ -1,6 +1,7 @@
-// Package recordserver is an API server in memory, as far as an agent needs one: list and watch of
-// one object by name, and the JSON patch that writes a status. Tests change objects, cut watches
-// off and make requests fail. It imports the standard library and the API machinery's types.
+// Package recordserver is an API server in memory, as far as an agent needs one: get, list and
+// watch of one object by name, and the JSON patch that writes a status. Tests change objects, cut
+// watches off and make requests fail. It imports the standard library and the API machinery's
+// types.
 package recordserver
 
 import (
@@ -194,6 +195,15 @@ func nameOf(r *http.Request) string {
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if nameOf(r) == "" {
+		object, found := s.objects[r.URL.Path]
+		if !found {
+			refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, r.URL.Path)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(object)
+		return
+	}
 	items := []any{}
 	if object, found := s.objects[r.URL.Path+"/"+nameOf(r)]; found {
 		items = append(items, object)

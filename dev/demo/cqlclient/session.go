@@ -8,7 +8,10 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/reach"
 	"helenus.io/helenus/internal/core/layout"
 )
@@ -26,11 +29,19 @@ type Session struct {
 // busy machine the first change of the schema takes seconds.
 const timeout = 60 * time.Second
 
-// Connect opens a session through a pod.
+// Connect opens a session through a pod, as the superuser where the ring asks for a password.
 func Connect(ctx context.Context, cluster *reach.Cluster, namespace, pod string) (*Session, error) {
+	login, err := Superuser(ctx, cluster, namespace, pod)
+	if err != nil {
+		return nil, err
+	}
 	forward, err := cluster.Forward(ctx, namespace, pod, layout.NativePort)
 	if err != nil {
 		return nil, err
+	}
+	config := narrow(forward.Address)
+	if login != nil {
+		config.Authenticator = *login
 	}
 	type result struct {
 		session *gocql.Session
@@ -38,7 +49,7 @@ func Connect(ctx context.Context, cluster *reach.Cluster, namespace, pod string)
 	}
 	connected := make(chan result, 1)
 	go func() {
-		session, err := gocql.NewSession(narrow(forward.Address))
+		session, err := gocql.NewSession(config)
 		connected <- result{session, err}
 	}()
 	select {
@@ -57,6 +68,29 @@ func Connect(ctx context.Context, cluster *reach.Cluster, namespace, pod string)
 		}()
 		return nil, fmt.Errorf("connect to CQL of pod %s: %w", pod, ctx.Err())
 	}
+}
+
+// Superuser is who logs in to the ring of a pod; nil if that lets everybody in.
+func Superuser(ctx context.Context, cluster *reach.Cluster, namespace, pod string) (*gocql.PasswordAuthenticator,
+	error) {
+	p, ring, secret := &corev1.Pod{}, &v1alpha1.CassandraCluster{}, &corev1.Secret{}
+	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: pod}, p); err != nil {
+		return nil, fmt.Errorf("read pod %s: %w", pod, err)
+	}
+	name := p.Labels[v1alpha1.LabelCluster]
+	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, ring); err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", name, err)
+	}
+	security := ring.Status.Security
+	if security == nil || security.Authentication == nil || security.Authentication.Superuser == nil {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: security.Authentication.Superuser.SecretName}
+	if err := cluster.Client.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s of the superuser: %w", key.Name, err)
+	}
+	return &gocql.PasswordAuthenticator{Username: string(secret.Data[corev1.BasicAuthUsernameKey]),
+		Password: string(secret.Data[corev1.BasicAuthPasswordKey])}, nil
 }
 
 // Close ends the session and its way to the pod.

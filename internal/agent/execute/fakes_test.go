@@ -300,6 +300,8 @@ func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe")
 
 func (f fakeDisk) SSTables(string) (map[string][]int64, error) { return nil, nil }
 
+func (f fakeDisk) PlaceSSTable(string, string, string, map[string][]byte) error { return nil }
+
 func (f fakeDisk) Hints() (map[string]int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -457,6 +459,8 @@ func (f fakeRecord) Record() (*v1alpha1.CassandraNode, bool) {
 func (f fakeRecord) Seeds() []string    { return []string{address} }
 func (f fakeRecord) Replaced() []string { return nil }
 func (f fakeRecord) HeardAt() time.Time { return time.Now() }
+
+func (f fakeRecord) Secret(context.Context, string) (map[string][]byte, error) { return nil, nil }
 func (f fakeRecord) WriteStatus(_ context.Context, recordUID types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

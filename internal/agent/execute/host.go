@@ -58,6 +58,8 @@ type Disk interface {
 	WipeRows() error
 	// SSTables are the sizes of those of a keyspace.
 	SSTables(keyspace string) (map[string][]int64, error)
+	// PlaceSSTable puts an SSTable into the directory of a table, for Cassandra to load it.
+	PlaceSSTable(keyspace, table, name string, files map[string][]byte) error
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the data volume has room for.
@@ -113,6 +115,8 @@ type Record interface {
 	// Replaced are the host ids that must never start again.
 	Replaced() []string
 	HeardAt() time.Time
+	// Secret reads a Secret of the node's namespace.
+	Secret(ctx context.Context, name string) (map[string][]byte, error)
 	WriteStatus(ctx context.Context, uid types.UID, status *v1alpha1.CassandraNodeStatus) error
 }
 

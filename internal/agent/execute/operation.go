@@ -149,6 +149,10 @@ func (a *Agent) show(j *job) {
 
 // hostOf is what the operation of a job works with.
 func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
+	cluster := ""
+	if record, _ := a.host.Record.Record(); record != nil {
+		cluster = record.Spec.Cluster.Name
+	}
 	return &operation.Host{
 		JVM:  a.host.JVM,
 		Ring: a.ringNow,
@@ -173,8 +177,11 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 			free, _, err := a.host.Disk.Space()
 			return sizes, free, err
 		},
-		Note: func(h core.Handle) error { return a.note(j.ID, h) },
-		Say:  func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
+		PlaceSSTable: a.host.Disk.PlaceSSTable,
+		Secret:       a.host.Record.Secret,
+		Cluster:      cluster,
+		Note:         func(h core.Handle) error { return a.note(j.ID, h) },
+		Say:          func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			a.host.Threads.Wait(ctx, d, nil)
 			return ctx.Err() //nolint:wrapcheck // who waits says for what

@@ -25,6 +25,12 @@ type JVM interface {
 	// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 	ForgetStreamedRanges(ctx context.Context, keyspace string) error
 
+	// SetRoles gives the system keyspaces at least so many replicas by datacenter, makes the roles
+	// of the logins, and locks those whose password others know. ProveLogin is nil if the node lets
+	// in whom SetRoles has made, and nobody whose password others know.
+	SetRoles(ctx context.Context, logins cassandra.Logins, least map[string]int32) (message string, err error)
+	ProveLogin(ctx context.Context, logins cassandra.Logins) error
+
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
 	Decommission(ctx context.Context) error
@@ -47,6 +53,8 @@ type JVM interface {
 	StopCompactions(ctx context.Context, keyspace string, kinds ...cassandra.Compaction) error
 	TakeSnapshot(ctx context.Context, tag string, ttl time.Duration, keyspace string, tables ...string) error
 	ClearSnapshot(ctx context.Context, tag, keyspace string) error
+	SSTablesForKey(ctx context.Context, keyspace, table, key string) (paths []string, err error)
+	LoadNewSSTables(ctx context.Context, keyspace, table string) error
 }
 
 // Host is what an operation works with.
@@ -59,6 +67,11 @@ type Host struct {
 	// Room is how large the SSTables of a keyspace are by table, and what is free on their volume,
 	// in bytes.
 	Room func(keyspace string) (sizes map[string][]int64, free int64, err error)
+	// PlaceSSTable puts an SSTable into the directory of a table, for the JVM to load it.
+	PlaceSSTable func(keyspace, table, name string, files map[string][]byte) error
+	// Secret reads a Secret of the namespace. Cluster is the name of the node's.
+	Secret  func(ctx context.Context, name string) (map[string][]byte, error)
+	Cluster string
 	// Cancelled says that the operation is to end, as soon as it can.
 	Cancelled func() bool
 	// Note keeps for the next agent what of the operation runs in the JVM.
@@ -114,6 +127,9 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationInvalidateCaches:     {invalidateCaches, nil},
 	v1alpha1.OperationRebuildIndex:         {rebuildIndex, nil},
 	v1alpha1.OperationRemoveNode:           {removeNode, nil},
+	v1alpha1.OperationImportSuperuser:      {importSuperuser, nil},
+	v1alpha1.OperationSetRoles:             {setRoles, nil},
+	v1alpha1.OperationProveLogin:           {proveLogin, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

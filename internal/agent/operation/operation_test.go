@@ -39,10 +39,17 @@ type fake struct {
 	cancelled  bool
 	repairs    [][]int
 	compacting [][]string
+	// found is where helenus_root is, look by look, and secrets are those of the namespace.
+	found   [][]string
+	secrets map[string]map[string][]byte
 }
 
 func newFake() *fake {
-	return &fake{fails: map[string]error{}, free: 9 << 20, before: func(string) {}, ring: &facts.Ring{
+	return &fake{fails: map[string]error{}, free: 9 << 20, before: func(string) {}, secrets: map[string]map[string][]byte{
+		"orders-roles": {"helenus_root": []byte("r"), "helenus_operator": []byte("o"),
+			"helenus_root.hash": []byte("$2a$04$pkMqjEHLnZ9Wlyq.nDqNau9WSVqIBuZTPfy4S3g4tJhi0zbpb.d9W")},
+		"people": {"username": []byte("Owner"), "password": []byte("a")},
+	}, ring: &facts.Ring{
 		HostID: "host-a",
 		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1",
 			Status: facts.StatusNormal, Tokens: []int64{1}}},
@@ -61,6 +68,16 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 		Room: func(string) (map[string][]int64, int64, error) {
 			return map[string][]int64{"carts": {5 << 20, 1 << 20}, "users": {4 << 20}}, f.free, nil
 		},
+		PlaceSSTable: func(keyspace, table, name string, files map[string][]byte) error {
+			return f.call("place %s of %s.%s, %d files", name, keyspace, table, len(files))
+		},
+		Secret: func(_ context.Context, name string) (map[string][]byte, error) {
+			if f.secrets[name] == nil {
+				return nil, fmt.Errorf("no Secret %s", name)
+			}
+			return f.secrets[name], nil
+		},
+		Cluster:   "orders",
 		Cancelled: func() bool { return f.cancelled },
 		Note: func(h operation.Handle) error {
 			f.noted = append(f.noted, h)
@@ -193,6 +210,24 @@ func (f *fake) Compacting(_ context.Context, c cassandra.Compaction) ([]string, 
 	return running, f.call("which %s", c)
 }
 
+func (f *fake) SSTablesForKey(_ context.Context, _, _, key string) ([]string, error) {
+	found := f.found[0]
+	f.found = f.found[1:]
+	return found, f.call("where is %s", key)
+}
+
+func (f *fake) LoadNewSSTables(_ context.Context, keyspace, table string) error {
+	return f.call("load %s.%s", keyspace, table)
+}
+
+func (f *fake) SetRoles(_ context.Context, logins cassandra.Logins, least map[string]int32) (string, error) {
+	return "set", f.call("set roles %v for %v", logins, least)
+}
+
+func (f *fake) ProveLogin(_ context.Context, logins cassandra.Logins) error {
+	return f.call("prove %v", logins)
+}
+
 func TestEveryTypeCanBeCarriedOut(t *testing.T) {
 	var known []v1alpha1.OperationType
 	for _, k := range operation.Kinds {
@@ -230,6 +265,9 @@ func TestOperations(t *testing.T) {
 		return func(f *fake) { f.before = func(string) { f.ring.Mode = end } }
 	}
 	shop := arguments{Keyspaces: []string{"shop"}}
+	const imports = "flush system_auth; where is helenus_root; " +
+		"place nb-1000000000-big of system_auth.roles-5bc52802de2535edaeab188eecebb090, 8 files; " +
+		"load system_auth.roles; where is helenus_root"
 	for name, c := range map[string]struct {
 		of        v1alpha1.OperationType
 		arguments arguments
@@ -238,6 +276,32 @@ func TestOperations(t *testing.T) {
 		want      string // or a part of the error
 		fails     bool
 	}{
+		"import": {v1alpha1.OperationImportSuperuser, arguments{},
+			func(f *fake) { f.found = [][]string{nil, {"nb-2-big-Data.db"}} }, imports, "imported role helenus_root",
+			false},
+		"import of what is there": {v1alpha1.OperationImportSuperuser, arguments{},
+			func(f *fake) { f.found = [][]string{{"nb-2-big-Data.db"}} },
+			"flush system_auth; where is helenus_root", "was there already", false},
+		"import that Cassandra passes over": {v1alpha1.OperationImportSuperuser, arguments{},
+			func(f *fake) { f.found = [][]string{nil, nil} }, imports, "the JVM has not loaded the SSTable", true},
+		"import that is refused": {v1alpha1.OperationImportSuperuser, arguments{}, func(f *fake) {
+			f.found, f.fails["load system_auth.roles"] = [][]string{nil}, errors.New("Failed importing SSTables")
+		}, strings.TrimSuffix(imports, "; where is helenus_root"), "Failed importing", true},
+		"import without a hash": {v1alpha1.OperationImportSuperuser, arguments{},
+			func(f *fake) { delete(f.secrets["orders-roles"], "helenus_root.hash") }, "", "the hash of the password",
+			true},
+		"import without a Secret": {v1alpha1.OperationImportSuperuser, arguments{},
+			func(f *fake) { f.secrets = nil }, "", "no Secret orders-roles", true},
+		"roles": {v1alpha1.OperationSetRoles,
+			arguments{SuperuserSecret: "people", Replication: map[string]int32{"dc1": 3}}, nil,
+			"set roles {{Owner a} {helenus_root r} {helenus_operator o}} for map[dc1:3]", "set", false},
+		"roles of another Secret": {v1alpha1.OperationSetRoles, arguments{SuperuserSecret: "other"}, nil, "",
+			"no Secret other", true},
+		"login": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, nil,
+			"prove {{Owner a} {helenus_root r} {helenus_operator o}}", "Owner and helenus_operator log in", false},
+		"login that is refused": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, func(f *fake) {
+			f.fails["prove {{Owner a} {helenus_root r} {helenus_operator o}}"] = errors.New("login refused")
+		}, "prove {{Owner a} {helenus_root r} {helenus_operator o}}", "login refused", true},
 		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}},
 			nil,
 			"alter system ones to map[dc1:3]", "altered", false},

@@ -42,6 +42,9 @@ type Store interface {
 	WipeRows() error
 	// SSTables are the sizes of those of a keyspace by table, in bytes.
 	SSTables(keyspace string) (map[string][]int64, error)
+	// PlaceSSTable puts an SSTable of a table, by its directory, where Cassandra can be asked to
+	// load it, and replaces an earlier one of the name that is not in use.
+	PlaceSSTable(keyspace, table, name string, files map[string][]byte) error
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
@@ -90,6 +93,15 @@ func (v Volume) WipeRows() error {
 // SSTables implements Store.
 func (v Volume) SSTables(keyspace string) (map[string][]int64, error) {
 	return disk.SSTables(os.DirFS(v.Directory), disk.DefaultLayout(), keyspace)
+}
+
+// PlaceSSTable implements Store.
+func (v Volume) PlaceSSTable(keyspace, table, name string, files map[string][]byte) error {
+	root, err := os.OpenRoot(v.Directory)
+	if err != nil {
+		return fmt.Errorf("open volume %s: %w", v.Name, err)
+	}
+	return errors.Join(disk.PlaceSSTable(root, disk.DefaultLayout(), keyspace, table, name, files), root.Close())
 }
 
 // Hints implements Store.
@@ -168,6 +180,11 @@ func (d *Disk) WipeRows() error {
 // SSTables are those of the data volume.
 func (d *Disk) SSTables(keyspace string) (map[string][]int64, error) {
 	return d.volumes[0].SSTables(keyspace)
+}
+
+// PlaceSSTable puts one onto the data volume.
+func (d *Disk) PlaceSSTable(keyspace, table, name string, files map[string][]byte) error {
+	return d.volumes[0].PlaceSSTable(keyspace, table, name, files)
 }
 
 // Hints are those on the data volume.

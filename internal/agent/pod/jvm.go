@@ -24,6 +24,9 @@ import (
 type JVM struct {
 	*cassandra.Node
 
+	// OperatorLogin is whom the agent logs in as at a node that asks for a password.
+	OperatorLogin cql.Login
+
 	jmx    *jolokia.Client
 	native netip.AddrPort
 
@@ -144,7 +147,7 @@ func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 
 // SmallestGCGrace reads it from the schema.
 func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
-	session, err := cql.Connect(ctx, j.native)
+	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +158,7 @@ func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
-	session, err := cql.Connect(ctx, j.native)
+	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
 	if err != nil {
 		return err
 	}
@@ -165,37 +168,59 @@ func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
 
 // AlterSystemKeyspaces gives the system keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterSystemKeyspaces(ctx context.Context, least map[string]int32) (string, error) {
+	return j.AlterKeyspaces(ctx, ofSystemKeyspaces(least))
+}
+
+func ofSystemKeyspaces(replicas map[string]int32) map[string]map[string]int32 {
 	keyspaces := map[string]map[string]int32{}
 	for _, name := range ring.SystemKeyspaces() {
-		keyspaces[name] = least
+		keyspaces[name] = replicas
 	}
-	return j.AlterKeyspaces(ctx, keyspaces)
+	return keyspaces
 }
 
 // SetSystemKeyspaces gives the system keyspaces exactly so many replicas in each datacenter.
 func (j *JVM) SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (string, error) {
-	keyspaces := map[string]map[string]int32{}
-	for _, name := range ring.SystemKeyspaces() {
-		keyspaces[name] = exact
-	}
-	session, err := cql.Connect(ctx, j.native)
+	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
 	if err != nil {
 		return "", err
 	}
 	defer session.Close()
-	altered, err := cql.SetReplication(ctx, session, Counts(keyspaces), j.AwaitSchemaAgreement)
+	altered, err := cql.SetReplication(ctx, session, Counts(ofSystemKeyspaces(exact)), j.AwaitSchemaAgreement)
 	return AlteredText(altered), err
 }
 
 // AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
-	session, err := cql.Connect(ctx, j.native)
+	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
 	if err != nil {
 		return "", err
 	}
 	defer session.Close()
 	altered, err := cql.RaiseReplication(ctx, session, Counts(least), j.AwaitSchemaAgreement)
 	return AlteredText(altered), err
+}
+
+// SetRoles gives the system keyspaces at least so many replicas in each datacenter, makes the roles
+// of the logins, and locks those whose password others know.
+func (j *JVM) SetRoles(ctx context.Context, logins cassandra.Logins, least map[string]int32) (string, error) {
+	return cql.SetRoles(ctx, roleNode{j}, logins, func(ctx context.Context, s cql.Schema) (string, error) {
+		altered, err := cql.RaiseReplication(ctx, s, Counts(ofSystemKeyspaces(least)), j.AwaitSchemaAgreement)
+		return AlteredText(altered), err
+	})
+}
+
+// ProveLogin is nil if the node lets in whom it is to let in of the logins, and nobody else.
+func (j *JVM) ProveLogin(ctx context.Context, logins cassandra.Logins) error {
+	return cql.ProveLogin(ctx, roleNode{j}, logins)
+}
+
+// roleNode is cql.RoleNode.
+type roleNode struct{ *JVM }
+
+// LogIn implements cql.RoleNode.
+func (n roleNode) LogIn(ctx context.Context, login cassandra.Login) (cql.RoleSession, error) {
+	return cql.Connect(ctx, n.native, func(context.Context) (cassandra.Login, error) { return login, nil })
 }
 
 // Counts are numbers of replicas as package cassandra has them.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -229,6 +230,18 @@ func TestWriteStatus(t *testing.T) {
 	r.server.Delete(recordPath)
 	if err := r.line.WriteStatus(t.Context(), "u1", status); !record.Refused(err, http.StatusNotFound) {
 		t.Errorf("write to no record: %v, want not found: an agent never makes one", err)
+	}
+}
+
+func TestSecretIsReadByName(t *testing.T) {
+	r := newRig(t)
+	r.server.Put("/api/v1/namespaces/shop/secrets/orders-roles",
+		corev1.Secret{Data: map[string][]byte{"a": []byte("b")}})
+	if data, err := r.line.Secret(t.Context(), "orders-roles"); err != nil || string(data["a"]) != "b" {
+		t.Errorf("read %v, error %v", data, err)
+	}
+	if _, err := r.line.Secret(t.Context(), "other"); !record.Refused(err, http.StatusNotFound) {
+		t.Errorf("no such Secret: %v", err)
 	}
 }
 

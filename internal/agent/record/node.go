@@ -151,6 +151,15 @@ func (l *Line) seeSeeds(raw []byte) {
 	l.changed()
 }
 
+// Secret reads the content of a Secret of the node's namespace, by its name. It is not kept.
+func (l *Line) Secret(ctx context.Context, name string) (map[string][]byte, error) {
+	var secret corev1.Secret
+	if err := l.api.get(ctx, "/api/v1/namespaces/"+l.namespace+"/secrets/"+name, nil, &secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	return secret.Data, nil
+}
+
 // ParseReplaced reads host ids separated by commas.
 func ParseReplaced(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })

@@ -2,11 +2,14 @@ package cql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ring"
@@ -158,10 +161,24 @@ func verify(ctx context.Context, s Schema, altered []string, targets map[string]
 
 // ForgetStreamedRanges forgets which ranges of a keyspace the node has streamed in joins and
 // rebuilds: the next rebuild of 4.1 would leave them out (StreamStateStore,
-// RangeStreamer#fetchAsync).
+// RangeStreamer#fetchAsync). Where the node asks for a password a superuser alone may do that
+// (Permission#INVALID_FOR_SYSTEM_KEYSPACES), and does not need to if there are none.
 func (s *Session) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
+	var name string
+	err := s.driver.Query("SELECT keyspace_name FROM system.available_ranges_v2 WHERE keyspace_name = ?", keyspace).
+		ScanContext(ctx, &name)
+	if errors.Is(err, gocql.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for streamed ranges of keyspace %s: %w", keyspace, err)
+	}
 	if err := s.driver.Query("DELETE FROM system.available_ranges_v2 WHERE keyspace_name = ?", keyspace).
 		ExecContext(ctx); err != nil {
+		if refusal := gocql.RequestError(nil); errors.As(err, &refusal) && refusal.Code() == gocql.ErrCodeUnauthorized {
+			err = fmt.Errorf("do it as a superuser at this node, by cqlsh: DELETE FROM system.available_ranges_v2 "+
+				"WHERE keyspace_name = '%s'; %w", keyspace, err)
+		}
 		return fmt.Errorf("forget the streamed ranges of keyspace %s: %w", keyspace, err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func TestSessionIsNarrowedToOneNode(t *testing.T) {
 }
 
 func TestConnectToNothing(t *testing.T) {
-	if _, err := Connect(context.Background(), netip.AddrPort{}); err == nil {
+	if _, err := Connect(context.Background(), netip.AddrPort{}, nil); err == nil {
 		t.Error("no address: no error")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func TestConnectToNothing(t *testing.T) {
 	}
 	address := netip.MustParseAddrPort(listener.Addr().String())
 	listener.Close() //nolint:errcheck // nothing was accepted
-	if _, err := Connect(context.Background(), address); err == nil {
+	if _, err := Connect(context.Background(), address, nil); err == nil {
 		t.Error("closed port: no error")
 	}
 }
@@ -160,7 +160,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 			<-t.Context().Done()
 		}
 	}()
-	if _, err := Connect(ctx, netip.MustParseAddrPort(listener.Addr().String())); !errors.Is(err,
+	if _, err := Connect(ctx, netip.MustParseAddrPort(listener.Addr().String()), nil); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}

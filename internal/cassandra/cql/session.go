@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"helenus.io/helenus/internal/cassandra"
 )
 
 const (
@@ -19,15 +24,33 @@ const (
 	statementTimeout = 30 * time.Second
 )
 
+// ErrRefused means that the node does not let a role in: it is not there, its password is another
+// one, or it may not log in. A node that could not find that out says something else.
+var ErrRefused = errors.New("login refused")
+
+// refusals are the words of it (PasswordAuthenticator#authenticate, ClientState#login, 4.1 and
+// 5.0). The driver keeps nothing but words of an error while it connects.
+var refusals = []string{"and/or password are incorrect", "is not permitted to log in"}
+
+// Login is asked for who logs in when the node asks for a password, for each connection.
+type Login func(ctx context.Context) (cassandra.Login, error)
+
 // Session is a connection to one node, and to that node only: whatever the node says of its peers,
 // none of them is connected. A statement is sent once and never repeated by the driver, which gets
 // no policy of retries; the callers here read before they write. Safe for use by several
 // goroutines.
-type Session struct{ driver *gocql.Session }
+type Session struct {
+	driver *gocql.Session
+	asked  *atomic.Bool
+}
+
+// Asked says whether the node has asked for a password.
+func (s *Session) Asked() bool { return s.asked.Load() }
 
 // Connect opens a session: two TCP connections, one for statements and one by which the driver
-// watches the node.
-func Connect(ctx context.Context, address netip.AddrPort) (*Session, error) {
+// watches the node. The error is ErrRefused if the node does not let the login in. Without one
+// (nil) a node that asks for a password is an error.
+func Connect(ctx context.Context, address netip.AddrPort, login Login) (*Session, error) {
 	if !address.IsValid() {
 		return nil, errors.New("connect to CQL: no address given")
 	}
@@ -36,16 +59,23 @@ func Connect(ctx context.Context, address netip.AddrPort) (*Session, error) {
 		err    error
 	}
 	connected := make(chan result, 1)
+	config, asked := clusterConfig(address), &atomic.Bool{}
+	if login != nil {
+		config.Authenticator = authenticator{func() (cassandra.Login, error) { return login(ctx) }, asked}
+	}
 	go func() {
-		driver, err := gocql.NewSession(clusterConfig(address))
+		driver, err := gocql.NewSession(config)
 		connected <- result{driver, err}
 	}()
 	select {
 	case r := <-connected:
 		if r.err != nil {
+			if slices.ContainsFunc(refusals, func(of string) bool { return strings.Contains(r.err.Error(), of) }) {
+				r.err = fmt.Errorf("%w: %w", ErrRefused, r.err)
+			}
 			return nil, fmt.Errorf("connect to CQL at %s: %w", address, r.err)
 		}
-		return &Session{r.driver}, nil
+		return &Session{r.driver, asked}, nil
 	case <-ctx.Done():
 		// The driver takes no context; its own timeouts end it, and what it may still open is
 		// closed.
@@ -57,6 +87,26 @@ func Connect(ctx context.Context, address netip.AddrPort) (*Session, error) {
 		return nil, fmt.Errorf("connect to CQL at %s: %w", address, ctx.Err())
 	}
 }
+
+// authenticator answers a node that asks for a password, in clear: the connection does not leave
+// the pod.
+type authenticator struct {
+	login func() (cassandra.Login, error)
+	asked *atomic.Bool
+}
+
+// Challenge implements gocql.Authenticator by SASL's PLAIN.
+func (a authenticator) Challenge([]byte) ([]byte, gocql.Authenticator, error) {
+	a.asked.Store(true)
+	login, err := a.login()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find out who logs in: %w", err)
+	}
+	return []byte("\x00" + login.User + "\x00" + login.Password), a, nil
+}
+
+// Success implements gocql.Authenticator.
+func (authenticator) Success([]byte) error { return nil }
 
 // Close closes the connections.
 func (s *Session) Close() { s.driver.Close() }

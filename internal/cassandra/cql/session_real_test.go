@@ -29,7 +29,7 @@ func realNode(t *testing.T) (*Session, *nodeview.Node) {
 	if address == "" || url == "" {
 		t.Skip("HELENUS_CQL_ADDRESS or HELENUS_JOLOKIA_URL is not set: no node to check")
 	}
-	session, err := Connect(t.Context(), netip.MustParseAddrPort(address))
+	session, err := Connect(t.Context(), netip.MustParseAddrPort(address), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

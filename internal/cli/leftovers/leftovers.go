@@ -25,7 +25,9 @@ type left struct {
 	objects []client.Object // records first, the ledger last
 	pods    []string        // that run
 	claims  []string
-	uids    []string
+	// passwords are the Secrets without which nobody can log in to what is on the claims.
+	passwords []string
+	uids      []string
 }
 
 // Clear says what clusters of a name that are gone have left, and removes it if yes.
@@ -53,6 +55,9 @@ func Clear(ctx context.Context, c client.Client, namespace, name string, yes boo
 	if len(l.claims) > 0 {
 		fmt.Fprintf(&said, "Volume claims stay, and can be taken over by spec.bootstrap.adopt: %s\n",
 			strings.Join(l.claims, ", "))
+	}
+	if len(l.passwords) > 0 {
+		fmt.Fprintf(&said, "Secrets with the passwords of those disks stay, too: %s\n", strings.Join(l.passwords, ", "))
 	}
 	if !yes {
 		said.WriteString("Nothing was removed: run it with --yes to remove the objects.\n")
@@ -104,6 +109,11 @@ func find(ctx context.Context, c client.Client, namespace, name string) (*left, 
 		}
 		if claim, is := o.(*corev1.PersistentVolumeClaim); is {
 			out.claims = append(out.claims, claim.Name)
+			continue
+		}
+		if secret, is := o.(*corev1.Secret); is && (secret.Name == v1alpha1.RolesName(name) ||
+			secret.Name == v1alpha1.SuperuserName(name)) {
+			out.passwords = append(out.passwords, secret.Name)
 			continue
 		}
 		if pod, is := o.(*corev1.Pod); is && pod.Status.Phase != corev1.PodSucceeded &&

@@ -44,6 +44,7 @@ func TestClear(t *testing.T) {
 		&v1alpha1.CassandraNode{ObjectMeta: held}, pod,
 		&corev1.ConfigMap{ObjectMeta: metaOf("orders-ledger", "before")},
 		&corev1.Secret{ObjectMeta: metaOf("orders-agent-ca", "before")},
+		&corev1.Secret{ObjectMeta: metaOf("orders-roles", "before")},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metaOf("data-orders-dc1-r1-0", "before")},
 		&corev1.ConfigMap{ObjectMeta: metaOf("orders-seeds", "now")},
 		&corev1.ConfigMap{ObjectMeta: untold}, &corev1.ConfigMap{ObjectMeta: stranger},
@@ -90,7 +91,8 @@ func TestClear(t *testing.T) {
 	}
 	said, err := try(false)
 	for _, words := range []string{"of the uid before", "CassandraNode orders-dc1-r1-0 (held by the finalizer",
-		"ConfigMap orders-ledger", "Secret orders-agent-ca", "claims stay", "data-orders-dc1-r1-0", "--yes"} {
+		"ConfigMap orders-ledger", "Secret orders-agent-ca", "claims stay", "data-orders-dc1-r1-0", "--yes",
+		"passwords of those disks stay, too: orders-roles"} {
 		if !strings.Contains(said, words) {
 			t.Errorf("%q does not say %s", said, words)
 		}
@@ -102,7 +104,7 @@ func TestClear(t *testing.T) {
 	if said, err := try(true); err != nil || !strings.Contains(said, "Removed 4 objects") {
 		t.Errorf("%v: %s", err, said)
 	}
-	before = []string{"data-orders-dc1-r1-0", "orders-seeds", "stranger", "untold"}
+	before = []string{"data-orders-dc1-r1-0", "orders-roles", "orders-seeds", "stranger", "untold"}
 	unchanged("with --yes")
 	if said, err := try(true); err != nil || !strings.Contains(said, "no cluster that is gone has left") {
 		t.Errorf("a second time: %v: %s", err, said)

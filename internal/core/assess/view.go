@@ -31,8 +31,9 @@ type View struct {
 	// far.
 	LedgerLost bool
 
-	assessed    map[string]Node
-	memberNames []string
+	authentication v1alpha1.AuthenticationMode
+	assessed       map[string]Node
+	memberNames    []string
 	*kept
 }
 
@@ -50,11 +51,13 @@ type kept struct {
 func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
 		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
-		assessed: make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
+		authentication: s.Authentication(),
+		assessed:       make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
 	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
+		v.Wanted[i].Configuration.Authentication = v.authentication
 	}
 	v.addLeaving()
 	for _, t := range s.Tasks {
@@ -357,6 +360,22 @@ func (v *View) Described() string {
 // asked to become something else since.
 func (v *View) MadeForAnother(n *facts.Node) bool {
 	return n.PodTemplate() != v.HashesOf(n).PodTemplate || render.HalfResized(n.Record, n.Pod)
+}
+
+// Authentication that the ring is made with, or is to be; empty in a ring that was made by an
+// earlier release of Helenus. Nothing that a pass decides changes it.
+func (v *View) Authentication() v1alpha1.AuthenticationMode { return v.authentication }
+
+// AsksForPassword says that nobody can log in to the ring without one.
+func (v *View) AsksForPassword() bool { return v.authentication == v1alpha1.AuthenticationPassword }
+
+// MadeWith is how the ring is made that is opened to form, or that adopts disks.
+func (v *View) MadeWith() *ledger.MadeWith {
+	out := &ledger.MadeWith{Authentication: v.authentication}
+	if v.AsksForPassword() {
+		out.SuperuserSecret = v.SuperuserSecret()
+	}
+	return out
 }
 
 // Adopts is the uid of the earlier cluster whose disks are to be used; empty if there is none.

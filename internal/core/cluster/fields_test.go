@@ -47,6 +47,14 @@ var fields = map[string]struct {
 	"imagePullSecrets": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}}
 	}, newPods},
+	"security.authentication.mode": {
+		securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationPassword}),
+		"a ring that exists cannot change that yet",
+	},
+	"security.authentication.superuser.secretName": {
+		securedBy(v1alpha1.Authentication{Superuser: &v1alpha1.Superuser{SecretName: "mine"}}),
+		"the ring is made without passwords",
+	},
 	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
 	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
 
@@ -347,6 +355,10 @@ func commitlogOf(s *v1alpha1.StorageClaims) *v1alpha1.VolumeClaim {
 
 func serving(services v1alpha1.Services) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Services = &services }
+}
+
+func securedBy(a v1alpha1.Authentication) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Security = &v1alpha1.Security{Authentication: &a} }
 }
 
 func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {

@@ -30,6 +30,7 @@ func TestTraces(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, *trace){
 		"forms-three-racks":                      traceFormation,
 		"forms-two-datacenters":                  traceTwoDatacenters,
+		"forms-with-passwords":                   tracePasswords,
 		"excludes-a-straggler":                   traceStraggler,
 		"excludes-a-straggler-whose-pod-is-gone": traceStragglerWithoutPod,
 		"retries-the-keyspaces":                  traceFailingKeyspaces,
@@ -269,6 +270,12 @@ func traceFormation(t *testing.T, s *trace) {
 
 func traceTwoDatacenters(t *testing.T, s *trace) {
 	w := newWorld(t, datacenter("dc1", 2, 1), datacenter("dc2", 1, 1))
+	s.runUntilIdle(w, nil)
+}
+
+func tracePasswords(t *testing.T, s *trace) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.snapshot.Cluster.Spec.Security = nil
 	s.runUntilIdle(w, nil)
 }
 

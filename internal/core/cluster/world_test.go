@@ -92,6 +92,8 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 					},
 				},
 			},
+			Security: &v1alpha1.Security{
+				Authentication: &v1alpha1.Authentication{Mode: v1alpha1.AuthenticationNone}},
 			Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
 			Volumes:    v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
 		},
@@ -210,6 +212,14 @@ func (w *world) do(write plan.Write) {
 			}
 		}
 		w.put(write.Object)
+	case plan.MakePasswords:
+		secret := write.Object.(*corev1.Secret)
+		secret.UID = w.uid("object")
+		if secret.Name == "orders-roles" {
+			w.snapshot.Passwords.Roles = secret
+		} else {
+			w.snapshot.Passwords.Superuser = secret
+		}
 	case plan.Apply:
 		w.apply(write)
 	case plan.Change:

@@ -76,6 +76,13 @@ var goldenCases = []goldenCase{
 			"hinted_handoff_enabled": false
 		}`)
 	}},
+	{name: "passwords", versions: both, change: func(n *Node) {
+		n.Configuration.Authentication = v1alpha1.AuthenticationPassword
+		n.Configuration.CassandraYaml = settingsOf(`{"permissions_validity_in_ms": 5000}`)
+	}},
+	{name: "no-passwords", versions: []string{"5.0"}, change: func(n *Node) {
+		n.Configuration.Authentication = v1alpha1.AuthenticationNone
+	}},
 	{name: "old-names", versions: both, change: func(n *Node) {
 		n.Configuration.CassandraYaml = settingsOf(`{
 			"read_request_timeout_in_ms": 4000,

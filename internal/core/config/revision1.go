@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/layout"
@@ -55,6 +57,13 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	asksForPassword := node.Configuration.Authentication == v1alpha1.AuthenticationPassword
+	if asksForPassword {
+		for _, name := range cachesOfRoles {
+			setOnce(document, table, name+"_validity", yamlOf("60s"))
+			setOnce(document, table, name+"_update_interval", yamlOf("2s"))
+		}
+	}
 	if err := applyUserSettings(document, node.Configuration.CassandraYaml, table); err != nil {
 		return nil, err
 	}
@@ -82,11 +91,20 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 	document.set("disk_failure_policy", yamlOf("die"))
 	document.set("commit_failure_policy", yamlOf("die"))
 	document.set("block_for_peers_timeout_in_secs", yamlOf(-1))
+	if asksForPassword {
+		document.set("authenticator", yamlOf("PasswordAuthenticator"))
+		document.set("authorizer", yamlOf("CassandraAuthorizer"))
+		document.set("role_manager", yamlOf("CassandraRoleManager"))
+	}
 	for _, name := range revision1Removed {
 		document.remove(name)
 	}
 	return document.bytes()
 }
+
+// cachesOfRoles are asked instead of the replicas of system_auth. They are believed for long and
+// refreshed often, so that a moment without a quorum logs nobody out.
+var cachesOfRoles = []string{"credentials", "roles", "permissions"}
 
 // revision1Removed are settings that would contradict those above, if the image has them.
 var revision1Removed = []string{
@@ -116,14 +134,19 @@ func applyUserSettings(document *document, user v1alpha1.Settings, table *settin
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		document.set(name, merge(document.value(name), value))
-		for _, other := range table.Names(name) {
-			if other != name {
-				document.remove(other)
-			}
-		}
+		setOnce(document, table, name, merge(document.value(name), value))
 	}
 	return nil
+}
+
+// setOnce sets a setting and removes it under its other names: Cassandra takes it under one alone.
+func setOnce(document *document, table *settings.Table, name string, value *yaml.Node) {
+	document.set(name, value)
+	for _, other := range table.Names(name) {
+		if other != name {
+			document.remove(other)
+		}
+	}
 }
 
 // nativeTransportAddress is where CQL listens: everywhere, since Cassandra binds it once in the

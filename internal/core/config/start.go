@@ -39,6 +39,9 @@ func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
 	// Every JVM starts closed to clients. The agent opens it when the node is NORMAL and its record
 	// says so.
 	properties = append(properties, "cassandra.reset_bootstrap_progress=true", "cassandra.start_native_transport=false")
+	if node.Configuration.Authentication != "" {
+		properties = append(properties, NoDefaultSuperuser)
+	}
 	start := Start{Arguments: []string{"-f"}}
 	for _, p := range properties {
 		start.Arguments = append(start.Arguments, "-D", p)
@@ -46,6 +49,12 @@ func StartOf(node Node, ticket *v1alpha1.JoinTicket) (Start, error) {
 	start.Environment = startEnvironment(&node)
 	return start, nil
 }
+
+// NoDefaultSuperuser has Cassandra wait for ten years before it looks whether there is a superuser,
+// and makes one with a password that everybody knows if there is none. It looks at every start.
+const NoDefaultSuperuser = setupDelay + "=315360000000"
+
+const setupDelay = "cassandra.superuser_setup_delay_ms"
 
 // startEnvironment are the user's variables, sorted, and after them those that Helenus sets.
 func startEnvironment(node *Node) []v1alpha1.EnvironmentVariable {

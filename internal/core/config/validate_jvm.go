@@ -20,6 +20,9 @@ func validateJVM(c *v1alpha1.NodeConfiguration, memoryLimit int64) Problems {
 	anyJava := slices.Contains(options, "-XX:+IgnoreUnrecognizedVMOptions")
 	for i, option := range options {
 		message := validateOption(option)
+		if c.Authentication != "" && strings.HasPrefix(option, "-D"+setupDelay) {
+			message = option + " is set by Helenus: the superuser is made as security.authentication says"
+		}
 		if message == "" && !anyJava {
 			message = validateJava(option, c.Version)
 		}

@@ -184,3 +184,15 @@ func TestRenderedKeysAreOwned(t *testing.T) {
 		}
 	}
 }
+
+// Whether Cassandra makes a superuser is the user's business in a ring of an earlier release alone.
+func TestTheDelayOfTheDefaultSuperuser(t *testing.T) {
+	for mode, refused := range map[v1alpha1.AuthenticationMode]bool{"": false, v1alpha1.AuthenticationNone: true,
+		v1alpha1.AuthenticationPassword: true} {
+		problems := Validate(&v1alpha1.NodeConfiguration{Version: "5.0.6", Authentication: mode,
+			JVM: &v1alpha1.JVM{Options: []string{"-Dcassandra.superuser_setup_delay_ms=0"}}}, 4<<30)
+		if (len(problems) > 0) != refused {
+			t.Errorf("%q: %v", mode, problems)
+		}
+	}
+}

@@ -30,6 +30,8 @@ type Snapshot struct {
 	// AuthorityEdited says that somebody changed what is in the Secret of the certificate
 	// authority.
 	AuthorityEdited bool
+	// Passwords of a ring that asks for them, or is to.
+	Passwords Passwords
 	// Ledger as it is; nil if there is none.
 	Ledger *ledger.Ledger
 	// LedgerProblem says why a ledger that is there could not be read. Empty if it could.

@@ -49,6 +49,8 @@ type Ring struct {
 	// Replication is the planned replication factor by datacenter that tokens and system keyspaces
 	// were made for; unknown in a ledger that was rebuilt.
 	Replication map[string]int32 `json:"replication,omitempty"`
+	// MadeWith is how the ring was made; nil in one that an earlier release of Helenus made.
+	MadeWith *MadeWith `json:"madeWith,omitempty"`
 	// Adopted is the uid of the cluster whose disks were adopted.
 	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
@@ -76,6 +78,13 @@ type Ring struct {
 	Stopped *Stopped `json:"stopped,omitempty"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
+}
+
+// MadeWith is what a ring is made with for good.
+type MadeWith struct {
+	Authentication v1alpha1.AuthenticationMode `json:"authentication"`
+	// SuperuserSecret is the Secret of the superuser; empty without passwords.
+	SuperuserSecret string `json:"superuserSecret,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.
@@ -211,6 +220,10 @@ func (r Ring) copyRing() Ring {
 	if r.Stopped != nil {
 		stopped := *r.Stopped
 		r.Stopped = &stopped
+	}
+	if r.MadeWith != nil {
+		madeWith := *r.MadeWith
+		r.MadeWith = &madeWith
 	}
 	r.Lost = slices.Clone(r.Lost)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)

@@ -68,8 +68,13 @@ const (
 	// StageFormed: the ring is formed. Records get their host ids and lose their tickets; client
 	// traffic is closed.
 	StageFormed Stage = "Formed"
-	// StageKeyspaces: one node is open for administration and sets the system keyspaces.
+	// StageSuperuser: every node gets the role by which the others are made, while CQL is closed.
+	StageSuperuser Stage = "Superuser"
+	// StageKeyspaces: one node is open for administration and sets the system keyspaces, and the
+	// roles in a ring that asks for passwords.
 	StageKeyspaces Stage = "Keyspaces"
+	// StageLogin: every node is open for administration and proves that the roles can log in.
+	StageLogin Stage = "Login"
 	// StageExtend: keyspaces of the user get replicas in a new datacenter.
 	StageExtend Stage = "Extend"
 	// StageRebuild: the nodes of a new datacenter stream what they are to hold.

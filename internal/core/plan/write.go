@@ -52,6 +52,8 @@ const (
 	IssueAuthority Verb = "IssueAuthority"
 	// IssueCertificate makes or renews the certificate of a node's agent.
 	IssueCertificate Verb = "IssueCertificate"
+	// MakePasswords makes a Secret with passwords of the ring's roles, which must not exist.
+	MakePasswords Verb = "MakePasswords"
 	// ApplyStatus makes the status of a task or a schedule what that of Object is, of the
 	// ResourceVersion that was seen. The operator alone writes it.
 	ApplyStatus Verb = "ApplyStatus"

@@ -48,7 +48,8 @@ func Fields(all []Difference) []string {
 func Fixed(all []Difference) []Difference {
 	return slices.DeleteFunc(all, func(d Difference) bool {
 		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"clusterName",
-			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
+			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens",
+			"security.authentication.mode"}, d.Field)
 	})
 }
 
@@ -64,6 +65,7 @@ var ofCluster = map[string]string{
 	"configuration.datacenterName": "datacenters[].datacenterName",
 	"configuration.rackName":       "datacenters[].racks[].rackName",
 	"configuration.numTokens":      "datacenters[].numTokens",
+	"configuration.authentication": "security.authentication.mode",
 	"configuration.restartedAt":    "restartedAt",
 	"configuration.revision":       RulesOfConfiguration,
 	"pod.revision":                 "rules of Helenus for pods",

@@ -68,6 +68,9 @@ func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNo
 // repository of images, is no change, and neither is naming the image that it has.
 func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.CassandraNode) Wanted {
 	w.Configuration.Revision, w.Pod.Revision = record.Spec.Configuration.Revision, record.Spec.Pod.Revision
+	if w.Configuration.Authentication == "" {
+		w.Configuration.Authentication = record.Spec.Configuration.Authentication
+	}
 	// A restart that was done is not done again, and one that is no longer asked for stays done.
 	w.Configuration.RestartedAt = Latest(record.Spec.Configuration.RestartedAt, w.Configuration.RestartedAt)
 	pod := record.Spec.Pod

@@ -192,10 +192,10 @@ func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceA
 	return account
 }
 
-// AgentRole is what agents may do: read the records of their namespace and the seeds of their
-// cluster, and write the status of records.
-func AgentRole(owner Owner) *rbacv1.Role {
-	return &rbacv1.Role{
+// AgentRole is what agents may do: read the records of their namespace, the seeds of their cluster
+// and the named Secrets, and write the status of records.
+func AgentRole(owner Owner, secrets ...string) *rbacv1.Role {
+	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
 		ObjectMeta: owner.meta(v1alpha1.AgentServiceAccountName(owner.Name), v1alpha1.ComponentAgent),
 		Rules: []rbacv1.PolicyRule{
@@ -207,6 +207,11 @@ func AgentRole(owner Owner) *rbacv1.Role {
 				ResourceNames: []string{v1alpha1.SeedsName(owner.Name)}, Verbs: []string{"get", "list", "watch"}},
 		},
 	}
+	if len(secrets) > 0 {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"},
+			ResourceNames: secrets, Verbs: []string{"get"}})
+	}
+	return role
 }
 
 // AgentRoleBinding gives the role to the account.

@@ -50,6 +50,7 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 		Datacenters: datacenters(s),
 		Version:     versions(s),
 		Seeds:       decided.Seeds,
+		Security:    security(s),
 		Recommended: bounded(decided.Recommended, len(decided.Recommended),
 			func(r *v1alpha1.Recommendation) (*[]string, *string) { return &r.Nodes, &r.Message }),
 		Exceptions: bounded(decided.Exceptions, len(decided.Exceptions),
@@ -62,6 +63,16 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 	out.Step = step(decided, previous.Step, now)
 	setConditions(&out, s, decided, failure, now)
 	return out
+}
+
+// security is how the ring is protected. One that was made by an earlier release of Helenus asks
+// for no password.
+func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
+	out := &v1alpha1.AuthenticationStatus{Mode: cmp.Or(s.Authentication(), v1alpha1.AuthenticationNone)}
+	if out.Mode == v1alpha1.AuthenticationPassword {
+		out.Superuser = &v1alpha1.SuperuserStatus{SecretName: s.SuperuserSecret()}
+	}
+	return &v1alpha1.SecurityStatus{Authentication: out}
 }
 
 // bounded are the first so many of a list, with their nodes, if they have any, and their messages

@@ -15,12 +15,20 @@ import (
 var neverEnds = context.Background()
 
 // Session administers one node over CQL, with what cql.Session of the product does.
-type Session struct{ p *Process }
+type Session struct {
+	p    *Process
+	user string
+}
 
-// CQL connects to the node. It is refused while the native transport is closed.
+// CQL connects to the node, with a login that SetRoles makes if it asks for one. It is refused
+// while the native transport is closed.
 func (p *Process) CQL(ctx context.Context) (*Session, error) {
-	s := &Session{p}
-	if err := s.round(ctx); err != nil {
+	s := &Session{p, cassandra.RoleOperator}
+	err := s.round(ctx)
+	if err == nil {
+		err = p.letIn()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, err)
 	}
 	return s, nil

@@ -34,6 +34,9 @@ type Disk struct {
 	// snapshots are keyspaces by tag, sstables the versions of the oldest ones by keyspace.
 	snapshots map[string][]string
 	sstables  map[string]string
+	// roles are the rows of system_auth.roles, and placed is an SSTable of it that is not in use.
+	roles  map[string]role
+	placed []byte
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.
@@ -105,7 +108,7 @@ func (d *Disk) Wipe() {
 // WipeRows removes all rows, and the commit log with what only that has.
 func (d *Disk) WipeRows() {
 	d.data, d.hints, d.recent = map[string]map[string]cell{}, map[string][]hint{}, nil
-	d.log, d.segments = d.table, false
+	d.log, d.segments, d.roles = d.table, false, nil
 }
 
 // Clone is a copy as a snapshot of the volume makes it.
@@ -118,6 +121,7 @@ func (d *Disk) Clone() *Disk {
 	}
 	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
 	c.recent, c.snapshots, c.sstables = slices.Clone(d.recent), maps.Clone(d.snapshots), maps.Clone(d.sstables)
+	c.roles = maps.Clone(d.roles)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {
 		c.data[keyspace] = maps.Clone(rows)

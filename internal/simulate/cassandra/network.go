@@ -39,6 +39,9 @@ type Network struct {
 	// doubled are operations that began on a node beside themselves.
 	doubled []string
 	disks   []*Disk
+	// defaulted is told of each default superuser. hashes remembers which passwords fit.
+	defaulted func(*Process)
+	hashes    map[[2]string]bool
 }
 
 type link struct{ a, b netip.Addr }
@@ -56,7 +59,7 @@ func New(line *timeline.Timeline, options Options) *Network {
 		line: line, options: options.withDefaults(), byAddress: map[netip.Addr]*Process{}, group: map[netip.Addr]int{},
 		blocked: map[link]bool{},
 		slow:    map[netip.Addr]float64{}, names: map[netip.Addr]string{}, bulks: map[string]*bulk{},
-		yamls: map[string]*yamlFile{},
+		yamls: map[string]*yamlFile{}, hashes: map[[2]string]bool{},
 	}
 }
 

@@ -40,6 +40,8 @@ func init() {
 			call: (*Process).cleanup},
 		{name: "forceKeyspaceFlush", signature: "(java.lang.String,[Ljava.lang.String;)", blocks: true,
 			call: (*Process).flushKeyspace},
+		{name: "loadNewSSTables", signature: "(java.lang.String,java.lang.String)", blocks: true,
+			call: (*Process).loadNewSSTables},
 		{name: "takeSnapshot", signature: "(java.lang.String,java.util.Map,[Ljava.lang.String;)", blocks: true,
 			call: (*Process).takeSnapshot},
 		{name: "clearSnapshot", signature: "(java.lang.String,[Ljava.lang.String;)", blocks: true,
@@ -74,6 +76,9 @@ func init() {
 		beanBatchlogManager: { // clients write none here
 			{name: "countAllBatches", signature: "()",
 				call: func(*Process, []json.RawMessage) (json.RawMessage, *javaError) { return formatInt(0), nil }},
+		},
+		beanTables: {
+			{name: "getSSTablesForKey", signature: "(java.lang.String)", call: (*Process).sstablesForKey},
 		},
 		beanCompactionManager: {
 			{name: "stopCompactionById", signature: "(java.lang.String)", call: (*Process).stopCompaction},

@@ -68,6 +68,9 @@ func (p *Process) begin() *refusal {
 		return nil
 	}
 	p.complete = true
+	if p.AsksPassword() {
+		p.spawn("default superuser at "+p.address.String(), p.setDefaultRole)
+	}
 	if p.settings.startNative {
 		p.openNative()
 	}

@@ -228,8 +228,9 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 	a.steps.Applied++
 	switch {
-	case now.waits:
-		a.kept(name, before) // until there are hosts for more nodes
+	case now.waits, // until there are hosts for more nodes
+		a.Path == "security.authentication.mode": // a ring stays as it was made, and a fresh one has the default
+		a.kept(name, before)
 		return
 	case now.down:
 		return // the next value brings it up again

@@ -10,6 +10,8 @@ import (
 
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/agentapi"
+	product "helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ring"
@@ -218,4 +220,36 @@ func (j *jvmHost) AlterKeyspaces(ctx context.Context, least map[string]map[strin
 	}
 	altered, err := j.s.jvm.AlterKeyspaces(ctx, agentpod.Counts(least))
 	return agentpod.AlteredText(altered), err
+}
+
+// SetRoles is what the real one does, at the node of this pod.
+func (j *jvmHost) SetRoles(ctx context.Context, logins product.Logins, least map[string]int32) (string, error) {
+	return cql.SetRoles(ctx, roleNode{j}, logins, func(ctx context.Context, s cql.Schema) (string, error) {
+		keyspaces := map[string]map[string]int32{}
+		for _, name := range ring.SystemKeyspaces() {
+			keyspaces[name] = least
+		}
+		altered, err := cql.RaiseReplication(ctx, s, agentpod.Counts(keyspaces), s.(*cassandra.Session).AwaitAgreement)
+		return agentpod.AlteredText(altered), err
+	})
+}
+
+// ProveLogin is what the real one does, at the node of this pod.
+func (j *jvmHost) ProveLogin(ctx context.Context, logins product.Logins) error {
+	return cql.ProveLogin(ctx, roleNode{j}, logins)
+}
+
+// roleNode is cql.RoleNode.
+type roleNode struct{ *jvmHost }
+
+// LogIn implements cql.RoleNode.
+func (n roleNode) LogIn(ctx context.Context, login product.Login) (cql.RoleSession, error) {
+	if n.s.jvm == nil {
+		return nil, errUnreachable
+	}
+	s, err := n.s.jvm.LogIn(ctx, login)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

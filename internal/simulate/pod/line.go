@@ -39,6 +39,19 @@ func (l *line) Seeds() []string { return l.seeds }
 // Replaced are the host ids that must never start again, as they were last seen.
 func (l *line) Replaced() []string { return l.gone }
 
+// Secret is the request that package record makes.
+func (l *line) Secret(ctx context.Context, name string) (map[string][]byte, error) {
+	if !l.s.rt.APIReachable(l.s.host) {
+		return nil, fmt.Errorf("read Secret %s: %w", name, errUnreachable)
+	}
+	secret := &corev1.Secret{}
+	if err := l.s.rt.Client(l.s.user()).Get(ctx, client.ObjectKey{Namespace: l.s.pod.Namespace, Name: name},
+		secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	return secret.Data, nil
+}
+
 // HeardAt is when the server last answered: its watches are told something every minute even if
 // nothing happens.
 func (l *line) HeardAt() time.Time {

@@ -66,6 +66,13 @@ func (v volume) SSTables(keyspace string) (map[string][]int64, error) {
 	return map[string][]int64{"rows": slices.Repeat([]int64{v.s.content(v.name).Data.BytesOf(keyspace) / 4}, 4)}, nil
 }
 
+// PlaceSSTable implements agentpod.Store. There is no other SSTable here than that of the
+// superuser.
+func (v volume) PlaceSSTable(_, _, _ string, files map[string][]byte) error {
+	v.s.content(v.name).Data.Place(files["Data.db"])
+	return nil
+}
+
 // Hints implements agentpod.Store.
 func (v volume) Hints() (map[string]int, error) { return v.s.content(v.name).Data.Hints(), nil }
 

@@ -61,12 +61,16 @@ var excused = map[string][]excuse{
 			[]string{"RingViewsDiffer"}},
 		{"the operator asks a node for one operation at a time; core/node's tests have it refuse",
 			[]string{"ConflictingOperation"}},
+		{"the operator asks for an import before it lets anybody in; core/node's tests have it refused",
+			[]string{"ClientTrafficOpen"}},
 		{"it keeps a JVM that is drained again and again from being restarted as often: scenario jvm-drained",
 			[]string{"DrainedAgain"}},
 		{"pod and record are those of one cluster by their owner, which the operator's preconditions see to: " +
 			"TestRecordsByUIDAndVersion", []string{"RecordOfOtherCluster"}},
 	},
 	"cluster": {
+		{"it names the Secrets that are missing, and what needs them fails by itself; core/cluster's " +
+			"TestLostPasswordsAreNotMadeAgain", []string{"PasswordsMissing"}},
 		{"it names the records that are missing while the spec is refused; what holds them back is that refusal, " +
 			"without which there is nothing to say", []string{"RecordMissing"}},
 		{"it names the node that a wave waits for, which is waited for without it: rollout-reverted",

@@ -37,6 +37,7 @@ func Catalogue() []*Scenario {
 		scenario("create-3", "three racks of one node form a ring", threeRacks),
 		scenario("create-rack", "three nodes of one rack form a ring", oneRack),
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
+		formsWithPasswords(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+

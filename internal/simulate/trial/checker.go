@@ -79,11 +79,13 @@ func newChecker(r *run) *checker {
 		over: map[string]bool{}}
 	r.w.Watch(o.changed)
 	r.w.Network.WatchOpened(o.opened)
+	r.w.Network.WatchDefaulted(o.defaulted)
 	return o
 }
 
 // opened: no client gets Unavailable from a node that has only just been opened.
 func (o *checker) opened(p *cassandra.Process) {
+	o.administered(p)
 	const blindAfter = 58 * time.Second
 	if row := o.w.RefusedAt(p); row != "" && p.NormalFor() < blindAfter {
 		o.violated("sight: a node is opened to clients %s after it was NORMAL, and refuses %s, which others serve",
@@ -141,8 +143,10 @@ func (o *checker) changed(e apiserver.Event) {
 		o.ledger(e, object, w.User)
 	case *corev1.Secret:
 		o.secret(e, object, w.User)
+		o.passwords(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.contested(e, object)
+		o.asksClients(object)
 		o.worksOn(e, object, byOperator)
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraTask:

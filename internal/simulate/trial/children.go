@@ -30,13 +30,17 @@ import (
 var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap",
 	"Secret", "CassandraNode"}
 
-// children are the objects of a kind that belong to the cluster, the authority of its certificates
-// aside: what rests on that is not recreated.
+// notRecreated are Secrets on which something rests that could not be made again.
+var notRecreated = []string{v1alpha1.AuthorityName(clusterName), v1alpha1.RolesName(clusterName),
+	v1alpha1.SuperuserName(clusterName)}
+
+// children are the objects of a kind that belong to the cluster, those aside that are not
+// recreated.
 func children(w *world.World, kind string) []client.Object {
 	var out []client.Object
 	c := get(w)
 	for _, o := range w.Server.Objects(kind) {
-		if c != nil && o.GetNamespace() == world.Namespace && o.GetName() != v1alpha1.AuthorityName(clusterName) &&
+		if c != nil && o.GetNamespace() == world.Namespace && !slices.Contains(notRecreated, o.GetName()) &&
 			strings.HasPrefix(o.GetName(), clusterName) {
 			out = append(out, o.DeepCopyObject().(client.Object))
 		}

@@ -12,8 +12,6 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
-	"helenus.io/helenus/internal/core/render"
-	"helenus.io/helenus/internal/simulate/world"
 )
 
 // truth is how a cluster stands by the word of the world alone, which its status is held to.
@@ -28,7 +26,7 @@ type truth struct {
 }
 
 func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
-	wanted := render.WantedNodes(c, world.Install)
+	wanted := wantedNodes(c)
 	is := truth{described: len(wanted), upToDate: true}
 	administered := map[string]bool{} // its port is open, and to nobody but its agent
 	settings := map[string]v1alpha1.Settings{}

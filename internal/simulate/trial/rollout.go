@@ -214,7 +214,7 @@ func percent(text string) *intstr.IntOrString {
 func haveTaken(n int) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c, taken := get(w), 0
-		for _, wanted := range render.WantedNodes(c, world.Install) {
+		for _, wanted := range wantedNodes(c) {
 			r, _ := w.Server.Object("CassandraNode", keyOf(wanted.Name)).(*v1alpha1.CassandraNode)
 			if r != nil && render.HashesOf(r).Hashes == wanted.Hashes() {
 				taken++

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -78,6 +80,7 @@ func (s shape) cluster(change ...func(*v1alpha1.CassandraCluster)) *v1alpha1.Cas
 metadata: {namespace: %s, name: %s}
 spec:
   version: 5.0.6
+  security: {authentication: {mode: None}}
   node:
     resources: {limits: {memory: 2Gi}}
     storage: {claims: {data: {size: 2Gi}}}
@@ -112,6 +115,15 @@ func (s shape) create(change ...func(*v1alpha1.CassandraCluster)) Act {
 		Until:  ready,
 		Within: 15 * time.Minute,
 	}
+}
+
+// wantedNodes are those that a cluster's spec describes, as its ring is made.
+func wantedNodes(c *v1alpha1.CassandraCluster) []render.Wanted {
+	out := render.WantedNodes(c, world.Install)
+	for i := range out {
+		out[i].Configuration.Authentication = cmp.Or(c.Spec.AuthenticationMode(), v1alpha1.AuthenticationPassword)
+	}
+	return out
 }
 
 func get(w *world.World) *v1alpha1.CassandraCluster {

@@ -13,7 +13,6 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/pod"
-	"helenus.io/helenus/internal/simulate/world"
 )
 
 // turn judges roll-outs: a node is as a spec describes it, the old one or the new, and only as many
@@ -31,7 +30,7 @@ type turn struct {
 }
 
 func (t *turn) describe(c *v1alpha1.CassandraCluster) {
-	for _, w := range render.WantedNodes(c, world.Install) {
+	for _, w := range wantedNodes(c) {
 		if t.described[w.Name] == nil {
 			t.described[w.Name] = map[facts.Hashes]bool{}
 		}
@@ -79,7 +78,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 		for _, s := range t.w.Pods.Sandboxes() {
 			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
 		}
-		for _, w := range render.WantedNodes(c, world.Install) {
+		for _, w := range wantedNodes(c) {
 			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && t.isMember(w.Name) && !t.diskLost(w.Name) {
 				t.violated("node %s is asked to go down while %s is", n.Name, w.Name)
 			}
@@ -185,7 +184,7 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 		return 1
 	}
 	size := 0
-	for _, w := range render.WantedNodes(c, world.Install) {
+	for _, w := range wantedNodes(c) {
 		if w.Datacenter == n.Spec.Datacenter && w.Rack == n.Spec.Rack {
 			size++
 		}

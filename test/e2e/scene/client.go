@@ -13,6 +13,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"helenus.io/helenus/dev/demo/cqlclient"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/render"
 )
@@ -113,12 +114,22 @@ func (r *Ring) attach(ctx context.Context) (*connection, error) {
 // connect makes a session with the nodes that are ready.
 func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	var hosts []string
+	node := ""
 	for _, n := range r.Nodes(ctx) {
 		if n.Status.Ready {
-			hosts = append(hosts, n.Status.Address)
+			hosts, node = append(hosts, n.Status.Address), n.Name
 		}
 	}
+	if node == "" {
+		return nil, errors.New("no node is ready")
+	}
 	config := gocql.NewCluster(hosts...)
+	switch login, err := cqlclient.Superuser(ctx, r.Kubernetes, r.Namespace, node); {
+	case err != nil:
+		return nil, err
+	case login != nil:
+		config.Authenticator = *login
+	}
 	config.Port = layout.NativePort
 	config.ProtoVersion = 4
 	config.Dialer = podDialer{r}

@@ -53,6 +53,7 @@ func Add(rules guard.Rules) procedure.Procedure {
 			{Name: ledger.StageExtend, Run: extendKeyspaces},
 			{Name: ledger.StageRebuild, Run: rebuild},
 			{Name: ledger.StageOperations, Run: repair},
+			{Name: ledger.StageLogin, Run: ticket.ProveLogin},
 			{Name: ledger.StageOpen, Run: openTraffic},
 		},
 	}
@@ -272,9 +273,13 @@ func repair(v *assess.View, s *procedure.Step) plan.Result {
 	if s.ClearOperations(v.Members()) {
 		return plan.Acting("the operations are over")
 	}
+	next := ledger.StageOpen
+	if v.AsksForPassword() {
+		next = ledger.StageLogin
+	}
 	s.Write(false, what, func(r *ledger.Ring, own *ledger.Step) {
 		r.Replication = v.UsedReplication()
-		own.Advance(ledger.StageOpen, v.Now)
+		own.Advance(next, v.Now)
 	})
 	return plan.Acting("%s", what)
 }

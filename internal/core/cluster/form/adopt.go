@@ -47,6 +47,7 @@ func adopt(v *assess.View) *procedure.Opening {
 		Stage: ledger.StageFormed, Datacenters: v.WantedDatacenters(), Nodes: names,
 		Change: func(r *ledger.Ring) {
 			r.Formed, r.Members, r.TrafficAllowed, r.Adopted = v.WantedDatacenters(), map[string]string{}, true, earlier
+			r.MadeWith = v.MadeWith()
 			for _, name := range names {
 				r.Members[name] = v.Nodes[name].Agent.HostID
 			}

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -34,7 +35,9 @@ func Form(rules guard.Rules) procedure.Procedure {
 		Stages: []procedure.Stage{
 			{Name: ledger.StageTickets, Run: ticket.AwaitRing},
 			{Name: ledger.StageFormed, Run: recordMembers},
+			{Name: ledger.StageSuperuser, Run: importSuperuser},
 			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},
+			{Name: ledger.StageLogin, Run: ticket.ProveLogin},
 			{Name: ledger.StageOpen, Run: openTraffic},
 		},
 	}
@@ -55,7 +58,7 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 	return &procedure.Opening{
 		Stage: ledger.StageTickets, Datacenters: v.WantedDatacenters(), Nodes: names,
 		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
-		Change: func(r *ledger.Ring) { r.Replication = v.PlannedReplication() },
+		Change: func(r *ledger.Ring) { r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith() },
 		Why:    "all tickets at once",
 		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once",
 		ResultMessage: "issued join tickets to " + nodes,
@@ -65,27 +68,49 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 // recordMembers writes into every record who the node is, and takes its ticket away.
 func recordMembers(v *assess.View, s *procedure.Step) plan.Result {
 	next := ledger.StageKeyspaces
-	if s.Kind() == ledger.AdoptRing {
+	switch {
+	case s.Kind() == ledger.AdoptRing:
 		next = ledger.StageOpen
+	case v.AsksForPassword():
+		next = ledger.StageSuperuser
 	}
 	return ticket.RecordMembers(v, s, next)
 }
 
+// importSuperuser has every node get the superuser by which the roles are made, while CQL is closed
+// on it: with a password there is nobody else who could log in. A node that is open already, since
+// the ledger was lost, has it.
+func importSuperuser(v *assess.View, s *procedure.Step) plan.Result {
+	closed := slices.DeleteFunc(s.Wave(), func(name string) bool {
+		n := v.Live(name)
+		return n != nil && n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed
+	})
+	p := s.Run(procedure.Operation{Purpose: "superuser", Type: v1alpha1.OperationImportSuperuser,
+		LastBackoff: 5 * time.Second}, closed)
+	return ticket.Everywhere(s, p, len(closed), ledger.StageKeyspaces, "importing the superuser")
+}
+
 // setSystemKeyspaces lets one node be administered and has it set the replication of the system
-// keyspaces, before client traffic opens.
+// keyspaces, and the roles of a ring that asks for passwords, before client traffic opens.
 func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
-	r, over := s.RunOnOne(procedure.Operation{
+	o := procedure.Operation{
 		Purpose: "keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces, LastBackoff: 5 * time.Second,
-		Arguments: &v1alpha1.OperationArguments{Replication: v.SystemReplication()},
-		Also:      func(spec *v1alpha1.CassandraNodeSpec) { spec.ClientTraffic = v1alpha1.TrafficAdministrative },
-	}, s.Wave(), "sets the system keyspaces")
+		Arguments: &v1alpha1.OperationArguments{Replication: v.SystemReplication()}, Also: ticket.Administer,
+	}
+	does, done, next := "sets the system keyspaces", "the system keyspaces are set", ledger.StageOpen
+	if v.AsksForPassword() && s.Kind() == ledger.FormRing {
+		o.Purpose, o.Type, o.Arguments.SuperuserSecret = "roles", v1alpha1.OperationSetRoles, v.SuperuserSecret()
+		does, done, next = "sets the roles and the system keyspaces", "the roles and the system keyspaces are set",
+			ledger.StageLogin
+	}
+	r, over := s.RunOnOne(o, s.Wave(), does)
 	if !over {
 		return r
 	}
 	// What an operation came to never changes, so nothing has to be asked again: by the altered
 	// schema every node's facts change just now.
-	s.Advance(false, "the system keyspaces are set", ledger.StageOpen)
-	return plan.Acting("the system keyspaces are set")
+	s.Advance(false, done, next)
+	return plan.Acting("%s", done)
 }
 
 // openTraffic opens every node for clients and closes the step.

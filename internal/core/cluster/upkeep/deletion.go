@@ -54,6 +54,7 @@ func (k *Keeper) Deletion() plan.Result {
 		if left := k.deleteClaims(); left > 0 {
 			return plan.Acting("deleting the claims: %d left", left)
 		}
+		k.deletePasswords()
 	}
 	for _, t := range k.Tasks {
 		if t.DeletionTimestamp == nil {

@@ -220,6 +220,9 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		// Whether any of them holds what it no longer owns was written in the lost one.
 		l.Cleanup, l.SystemKeyspaces = slices.Sorted(maps.Keys(l.Members)), true
 	}
+	if k.Authentication() != "" && (l.HasRing() || l.Step != nil) {
+		l.MadeWith = k.MadeWith()
+	}
 	for _, n := range k.Records() {
 		if l.Members[n.Name] != "" && config.SSTables(&n.Record.Spec.Configuration) != config.OldestSSTables {
 			l.UpgradeSSTables = append(l.UpgradeSSTables, n.Name) // new ones are left as they are

@@ -23,9 +23,10 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	before := len(k.draft.Writes)
 	o := k.Owner()
 	k.authority()
+	k.passwords()
 	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), repairAccount,
 		edited)
-	ensure(k, k.Shared.Roles, render.AgentRole(o), repairRole, edited)
+	ensure(k, k.Shared.Roles, render.AgentRole(o, k.secretsOfAgents()...), repairRole, edited)
 	ensure(k, k.Shared.RoleBindings, render.AgentRoleBinding(o), repairBinding, edited)
 	ensure(k, k.Shared.Services, render.NodesService(o, k.Cluster.Spec.Services), repairService, edited)
 	for _, dc := range k.Datacenters() {

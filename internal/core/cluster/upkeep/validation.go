@@ -85,7 +85,7 @@ func (k *Keeper) checkSpec() error {
 		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an "+
 			"earlier one", spec.AdoptedUID())
 	}
-	if err := k.checkMaxUnavailable(); err != nil {
+	if err := errors.Join(k.checkMaxUnavailable(), k.checkPasswords()); err != nil {
 		return err
 	}
 	if spec.Stopped && !k.Begun() && !k.LedgerLost {
@@ -299,7 +299,7 @@ func (k *Keeper) checkNumbers() error {
 // checkLedger refuses changes of what no record holds, and what was used up when the ring was
 // formed.
 func (k *Keeper) checkLedger() error {
-	var errs []error
+	errs := []error{k.checkMadeWith()}
 	for i := range k.Cluster.Spec.Datacenters {
 		dc := &k.Cluster.Spec.Datacenters[i]
 		if have, known := k.Ledger.Replication[dc.Name]; known &&

@@ -153,6 +153,16 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationSnapshot, v1alpha1.OperationClearSnapshot},
 		{v1alpha1.OperationRebuildIndex, v1alpha1.OperationRebuild},
 		{v1alpha1.OperationDecommission, v1alpha1.OperationRemoveNode},
+		{v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles, v1alpha1.OperationProveLogin},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationAlterSystemKeyspaces},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationAlterKeyspaces},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationAssassinate},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationCleanup},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationDecommission},
+		{v1alpha1.OperationSetRoles, v1alpha1.OperationRemoveNode},
+	}
+	for _, o := range besideRewrites {
+		families = append(families, []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, o})
 	}
 	for _, o := range []v1alpha1.OperationType{
 		v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationAlterSystemKeyspaces, v1alpha1.OperationCleanup,

@@ -1,0 +1,109 @@
+package v1alpha1
+
+// AuthenticationMode is who may log in to a ring.
+//
+// +kubebuilder:validation:Enum=Password;None
+type AuthenticationMode string
+
+const (
+	// AuthenticationPassword – whoever has the name and the password of a role.
+	AuthenticationPassword AuthenticationMode = "Password"
+	// AuthenticationNone – everybody who reaches the port of CQL, with all rights.
+	AuthenticationNone AuthenticationMode = "None"
+)
+
+// Names of the roles that Helenus makes in a ring that asks for passwords. No other role may have
+// one of them.
+const (
+	// RoleRoot is the superuser by which the others are made. It is locked before clients come.
+	RoleRoot = "helenus_root"
+	// RoleOperator is what Helenus logs in as.
+	RoleOperator = "helenus_operator"
+	// RoleSuperuser is the superuser of the user, unless a Secret of his names another.
+	RoleSuperuser = "superuser"
+	// RoleDefault is the superuser that Cassandra makes by itself, with its name as password.
+	RoleDefault = "cassandra"
+)
+
+// KeyRootHash of the Secret of roles is the bcrypt hash of the password of RoleRoot. The passwords
+// themselves are there by the names of their roles.
+const KeyRootHash = RoleRoot + ".hash"
+
+// MaxPasswordBytes is how long a password may be: bcrypt cuts off what is beyond.
+const MaxPasswordBytes = 72
+
+// Security says who may do what with a ring. How a ring was made is kept: one that was made by an
+// earlier release of Helenus stays as it is.
+type Security struct {
+	// Authentication says who may log in.
+	// +optional
+	Authentication *Authentication `json:"authentication,omitempty"`
+}
+
+// Authentication says who may log in.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.mode) || self.mode == 'Password' || !has(self.superuser)`,message=`security.authentication.superuser needs mode: Password`
+type Authentication struct {
+	// Mode: Password asks everybody for the name and the password of a role; None lets everybody
+	// in. Default: Password for a new ring; one that exists keeps what it was made with, and a ring
+	// that was made by an earlier release has None. It cannot be changed once the ring forms.
+	// +optional
+	Mode AuthenticationMode `json:"mode,omitempty"`
+
+	// Superuser is the role with all rights that the ring is made with.
+	// +optional
+	Superuser *Superuser `json:"superuser,omitempty"`
+}
+
+// Superuser is the role with all rights that a ring is made with.
+type Superuser struct {
+	// SecretName is the Secret of type kubernetes.io/basic-auth with its username and password,
+	// which Helenus neither writes nor deletes. Default: <cluster>-superuser, which is made once.
+	// It cannot be changed once the ring forms.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')`,messageExpression=`'security.authentication.superuser.secretName "' + self + '" must be the name of a Secret: lower-case letters, digits, hyphens and dots'`
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// SecurityStatus is how a ring is protected.
+type SecurityStatus struct {
+	// Authentication says who may log in.
+	// +optional
+	Authentication *AuthenticationStatus `json:"authentication,omitempty"`
+}
+
+// AuthenticationStatus says who may log in to a ring.
+type AuthenticationStatus struct {
+	// Mode that the ring is, or will be, made with.
+	// +optional
+	Mode AuthenticationMode `json:"mode,omitempty"`
+
+	// Superuser is the role with all rights; none with mode None.
+	// +optional
+	Superuser *SuperuserStatus `json:"superuser,omitempty"`
+}
+
+// SuperuserStatus is the role with all rights that a ring was made with.
+type SuperuserStatus struct {
+	// SecretName is the Secret with its username and password.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// AuthenticationMode that the spec asks for; empty if it says nothing.
+func (s *CassandraClusterSpec) AuthenticationMode() AuthenticationMode {
+	if s.Security == nil || s.Security.Authentication == nil {
+		return ""
+	}
+	return s.Security.Authentication.Mode
+}
+
+// NamedSuperuser is the Secret that the spec names for the superuser; empty if it names none.
+func (s *CassandraClusterSpec) NamedSuperuser() string {
+	if s.Security == nil || s.Security.Authentication == nil || s.Security.Authentication.Superuser == nil {
+		return ""
+	}
+	return s.Security.Authentication.Superuser.SecretName
+}

@@ -1,0 +1,48 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/superuser"
+	"helenus.io/helenus/internal/cassandra"
+)
+
+// importSuperuser has the JVM load an SSTable with the role helenus_root, unless the node has a row
+// of that name, whatever is in it. What is in memory is flushed before: it would not be found, and
+// a flush while the JVM loads would be taken for a new SSTable.
+func importSuperuser(ctx context.Context, t *task) (string, error) {
+	secret, err := t.Secret(ctx, v1alpha1.RolesName(t.Cluster))
+	if err != nil {
+		return "", err
+	}
+	files, err := superuser.SSTable(string(secret[rootHash]))
+	if err != nil {
+		return "", err
+	}
+	if err := t.JVM.Flush(ctx, superuser.Keyspace, superuser.Table); err != nil {
+		return "", err
+	}
+	in, err := t.superuserIn(ctx)
+	if err != nil || len(in) > 0 {
+		return "role " + cassandra.RoleRoot + " was there already", err
+	}
+	if err := t.PlaceSSTable(superuser.Keyspace, superuser.Table+"-"+superuser.TableID, superuser.Name, files); err != nil {
+		return "", err
+	}
+	if err := t.JVM.LoadNewSSTables(ctx, superuser.Keyspace, superuser.Table); err != nil {
+		return "", err
+	}
+	if in, err = t.superuserIn(ctx); err != nil {
+		return "", err
+	}
+	if len(in) == 0 {
+		return "", fmt.Errorf("the JVM has not loaded the SSTable with role %s; its log says why", cassandra.RoleRoot)
+	}
+	return "imported role " + cassandra.RoleRoot, nil
+}
+
+func (t *task) superuserIn(ctx context.Context) ([]string, error) {
+	return t.JVM.SSTablesForKey(ctx, superuser.Keyspace, superuser.Table, cassandra.RoleRoot)
+}

@@ -1,0 +1,61 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/cassandra"
+)
+
+// rootHash is the key of the bcrypt hash of helenus_root's password, beside the passwords under the
+// names of our roles.
+const rootHash = cassandra.RoleRoot + ".hash"
+
+func setRoles(ctx context.Context, t *task) (string, error) {
+	logins, err := t.logins(ctx)
+	if err != nil {
+		return "", err
+	}
+	return t.JVM.SetRoles(ctx, logins, t.arguments.Replication)
+}
+
+func proveLogin(ctx context.Context, t *task) (string, error) {
+	logins, err := t.logins(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s and %s log in, %s and %s are refused", logins.Superuser.User, logins.Operator.User,
+		cassandra.RoleDefault, logins.Root.User), t.JVM.ProveLogin(ctx, logins)
+}
+
+// logins are those of the Secrets. They are kept for as long as the operation runs.
+func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
+	roles, err := t.Secret(ctx, v1alpha1.RolesName(t.Cluster))
+	if err != nil {
+		return l, err
+	}
+	superuser, err := t.Secret(ctx, t.arguments.SuperuserSecret)
+	if err != nil {
+		return l, err
+	}
+	return cassandra.Logins{
+		Superuser: cassandra.Login{User: string(superuser[corev1.BasicAuthUsernameKey]),
+			Password: string(superuser[corev1.BasicAuthPasswordKey])},
+		Root:     loginOf(roles, cassandra.RoleRoot),
+		Operator: loginOf(roles, cassandra.RoleOperator),
+	}, nil
+}
+
+// OperatorLogin is whom the agents of a cluster log in as, from its Secret.
+func OperatorLogin(ctx context.Context, secret func(context.Context, string) (map[string][]byte, error),
+	cluster string) (cassandra.Login, error) {
+	roles, err := secret(ctx, v1alpha1.RolesName(cluster))
+	return loginOf(roles, cassandra.RoleOperator), err
+}
+
+func loginOf(roles map[string][]byte, name string) cassandra.Login {
+	return cassandra.Login{User: name, Password: string(roles[name])}
+}

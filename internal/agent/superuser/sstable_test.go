@@ -1,0 +1,57 @@
+package superuser
+
+import (
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const hash = "$2a$04$xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+// TestTemplateIsWhatCassandraWrote: with the hash that Cassandra wrote the checksums are its own.
+func TestTemplateIsWhatCassandraWrote(t *testing.T) {
+	files, err := SSTable(hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if want, err := template.ReadFile("template/" + name); err != nil || string(content) != string(want) {
+			t.Errorf("%s is %x, error %v, want %x", name, content, err, want)
+		}
+	}
+	want := strings.Fields(string(files["TOC.txt"]))
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+}
+
+// TestGolden pins what is patched. That Cassandra reads it is in TestSuperuser of test/agent.
+func TestGolden(t *testing.T) {
+	files, err := SSTable("$2a$04$pkMqjEHLnZ9Wlyq.nDqNau9WSVqIBuZTPfy4S3g4tJhi0zbpb.d9W")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Data.db": "000c68656c656e75735f726f6f747fffffff8000000000000000244c1afffffadfb55225800108010801083c24326124303424706b4d716a45484c6e5a39576c79712e6e44714e617539575356714942755a545066793453336734744a6869307a6270622e64395701",
+		"CRC.db":  "00010000b25e7e9a",
+	} {
+		if got := hex.EncodeToString(files[name]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if got := string(files["Digest.crc32"]); got != "2992537242" {
+		t.Errorf("digest %s", got)
+	}
+}
+
+func TestOtherHashesAreRefused(t *testing.T) {
+	for _, wrong := range []string{"", "secret", hash + "x", strings.Replace(hash, "$2a$", "$2b$", 1),
+		strings.Replace(hash, "x", "'", 1)} {
+		if _, err := SSTable(wrong); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: error %v", wrong, err)
+		}
+	}
+}

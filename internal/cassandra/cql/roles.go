@@ -1,0 +1,239 @@
+package cql
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"golang.org/x/crypto/bcrypt"
+
+	"helenus.io/helenus/internal/cassandra"
+)
+
+// RoleNode is a node at which roles are made: see Roles.
+type RoleNode interface {
+	// LogIn opens a session; the error is ErrRefused if the node does not let that login in.
+	LogIn(ctx context.Context, login cassandra.Login) (RoleSession, error)
+	// InvalidateAuthCaches has the node read passwords, roles and permissions anew.
+	InvalidateAuthCaches(ctx context.Context) error
+}
+
+// RoleSession is what a session is for roles: a Session.
+type RoleSession interface {
+	Schema
+	// Asked says whether the node has asked for a password.
+	Asked() bool
+	// Role reads what a role may, and false if there is none of the name.
+	Role(ctx context.Context, name string) (Role, bool, error)
+	// Change executes a statement about roles.
+	Change(ctx context.Context, statement string) error
+	Close()
+}
+
+// Role is what a role may.
+type Role struct{ Superuser, Login bool }
+
+// Role reads what a role may, from a quorum of the datacenter.
+func (s *Session) Role(ctx context.Context, name string) (Role, bool, error) {
+	var r Role
+	err := s.driver.Query("SELECT is_superuser, can_login FROM system_auth.roles WHERE role = ?", name).
+		Consistency(gocql.LocalQuorum).ScanContext(ctx, &r.Superuser, &r.Login)
+	if errors.Is(err, gocql.ErrNotFound) {
+		return Role{}, false, nil
+	}
+	if err != nil {
+		return Role{}, false, fmt.Errorf("read role %s: %w", name, err)
+	}
+	return r, true, nil
+}
+
+// Change executes a statement about roles.
+func (s *Session) Change(ctx context.Context, statement string) error {
+	return s.driver.Query(statement).ExecContext(ctx)
+}
+
+// Costs of hashes. Nobody guesses a random password of 128 bits, so that only a password that
+// people choose needs the cost that makes each attempt slow; each login pays for it, too.
+const costOfRandom = bcrypt.MinCost
+
+var costOfUsers = bcrypt.DefaultCost
+
+// operatorGrants are what the agent needs: to alter how keyspaces are replicated, and to see what
+// ForgetStreamedRanges has to forget, which itself cannot be granted. What is granted
+// on all keyspaces does not hold for those of Cassandra itself (ClientState#ensurePermission).
+var operatorGrants = []string{
+	"ALTER ON ALL KEYSPACES", "ALTER ON KEYSPACE system_auth", "ALTER ON KEYSPACE system_distributed",
+	"ALTER ON KEYSPACE system_traces", "SELECT ON KEYSPACE system_auth", "SELECT ON KEYSPACE system_views",
+	"SELECT ON TABLE system.available_ranges_v2",
+}
+
+// SetRoles makes the roles of a ring that helenus_root alone is in: the user's superuser, and
+// helenus_operator; it locks the role cassandra, and at last helenus_root. Before, prepare
+// replicates the keyspace of roles to where they are asked for; it says what it did. It asks
+// before it changes anything, so that it is done again after any interruption.
+func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
+	prepare func(context.Context, Schema) (string, error)) (string, error) {
+	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
+		return "", err
+	}
+	admin, complete, err := administrator(ctx, n, l)
+	if err != nil {
+		return "", err
+	}
+	defer admin.Close()
+	done, err := prepare(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	if err := lock(ctx, admin, cassandra.RoleDefault); err != nil {
+		return "", err
+	}
+	if !complete {
+		if err := setRole(ctx, admin, l.Superuser, true, costOfUsers); err != nil {
+			return "", err
+		}
+	}
+	if err := setOperator(ctx, n, admin, l.Operator); err != nil {
+		return "", err
+	}
+	if err := n.InvalidateAuthCaches(ctx); err != nil {
+		return "", err
+	}
+	superuser, err := n.LogIn(ctx, l.Superuser) // helenus_root cannot lock itself
+	if err != nil {
+		return "", fmt.Errorf("log in as the superuser that was made: %w", err)
+	}
+	defer superuser.Close()
+	if err := lock(ctx, superuser, cassandra.RoleRoot); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s; made superuser %s and role %s, locked %s and %s", done, l.Superuser.User,
+		l.Operator.User, cassandra.RoleDefault, cassandra.RoleRoot), n.InvalidateAuthCaches(ctx)
+}
+
+// administrator is a session of the user's superuser if it is complete, and else of helenus_root.
+func administrator(ctx context.Context, n RoleNode, l cassandra.Logins) (s RoleSession, complete bool, err error) {
+	s, err = n.LogIn(ctx, l.Superuser)
+	if err == nil {
+		if complete, err = isSuperuser(ctx, s, l.Superuser); complete {
+			return s, true, nil
+		}
+		s.Close()
+	}
+	if err != nil && !errors.Is(err, ErrRefused) {
+		return nil, false, fmt.Errorf("log in as superuser %s: %w", l.Superuser.User, err)
+	}
+	if s, err = n.LogIn(ctx, l.Root); err != nil {
+		return nil, false, fmt.Errorf("log in as %s, since there is no superuser %s with the password: %w",
+			l.Root.User, l.Superuser.User, err)
+	}
+	return s, false, nil
+}
+
+// isSuperuser says what the one is who has logged in.
+func isSuperuser(ctx context.Context, s RoleSession, login cassandra.Login) (bool, error) {
+	if !s.Asked() {
+		return false, errNotAsked
+	}
+	r, _, err := s.Role(ctx, login.User)
+	return r.Superuser, err
+}
+
+// errNotAsked means that the node runs without a password.
+var errNotAsked = errors.New("the node asks nobody for a password")
+
+// setOperator makes the operator's role, and gives it what it needs. A password that works stays.
+func setOperator(ctx context.Context, n RoleNode, admin RoleSession, login cassandra.Login) error {
+	s, err := n.LogIn(ctx, login)
+	switch {
+	case err == nil:
+		s.Close()
+	case errors.Is(err, ErrRefused):
+		if err := setRole(ctx, admin, login, false, costOfRandom); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("log in as %s: %w", login.User, err)
+	}
+	for _, grant := range operatorGrants {
+		if err := admin.Change(ctx, "GRANT "+grant+" TO "+quoteName(login.User)); err != nil {
+			return fmt.Errorf("grant %s to %s: %w", grant, login.User, err)
+		}
+	}
+	return nil
+}
+
+// setRole makes a role that logs in with a password, or makes it so. The password does not leave
+// the agent.
+func setRole(ctx context.Context, admin RoleSession, login cassandra.Login, superuser bool, cost int) error {
+	_, exists, err := admin.Role(ctx, login.User)
+	if err != nil {
+		return err
+	}
+	return makeRole(ctx, admin, exists, login, Role{Superuser: superuser, Login: true}, cost)
+}
+
+// lock has a role neither log in nor be a superuser. A password that somebody may know is replaced
+// by one that nobody has.
+func lock(ctx context.Context, admin RoleSession, name string) error {
+	r, exists, err := admin.Role(ctx, name)
+	if err != nil || exists && r == (Role{}) {
+		return err
+	}
+	return makeRole(ctx, admin, exists, cassandra.Login{User: name, Password: rand.Text()}, Role{}, costOfRandom)
+}
+
+func makeRole(ctx context.Context, admin RoleSession, exists bool, login cassandra.Login, r Role, cost int) error {
+	hash, err := bcrypt.GenerateFromPassword([]byte(login.Password), cost)
+	if err != nil {
+		return fmt.Errorf("hash the password of role %s: %w", login.User, err)
+	}
+	verb := "CREATE ROLE IF NOT EXISTS" // an agent that was killed may have asked for it, too
+	if exists {
+		verb = "ALTER ROLE"
+	}
+	if err := admin.Change(ctx, fmt.Sprintf("%s %s WITH HASHED PASSWORD = %s AND LOGIN = %v AND SUPERUSER = %v", verb,
+		quoteName(login.User), quoteText(string(hash)), r.Login, r.Superuser)); err != nil {
+		return fmt.Errorf("make role %s: %w", login.User, err)
+	}
+	return nil
+}
+
+// ProveLogin is nil if a node lets those in whom SetRoles has made, and refuses those whose
+// password others know.
+func ProveLogin(ctx context.Context, n RoleNode, l cassandra.Logins) error {
+	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
+		return err
+	}
+	for _, login := range []cassandra.Login{l.Superuser, l.Operator} {
+		if err := proveLogin(ctx, n, login, login == l.Superuser); err != nil {
+			return fmt.Errorf("log in as %s: %w", login.User, err)
+		}
+	}
+	for _, login := range []cassandra.Login{{User: cassandra.RoleDefault, Password: cassandra.RoleDefault}, l.Root} {
+		s, err := n.LogIn(ctx, login)
+		if err == nil {
+			s.Close()
+			return fmt.Errorf("role %s logs in with a password that others know", login.User)
+		}
+		if !errors.Is(err, ErrRefused) {
+			return fmt.Errorf("see that %s is refused: %w", login.User, err)
+		}
+	}
+	return nil
+}
+
+func proveLogin(ctx context.Context, n RoleNode, login cassandra.Login, superuser bool) error {
+	s, err := n.LogIn(ctx, login)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	is, err := isSuperuser(ctx, s, login)
+	if err == nil && is != superuser {
+		err = fmt.Errorf("it is a superuser: %v, want %v", is, superuser)
+	}
+	return err
+}

@@ -1,0 +1,269 @@
+package cql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"helenus.io/helenus/internal/cassandra"
+)
+
+var logins = cassandra.Logins{
+	Superuser: cassandra.Login{User: "Owner", Password: "that people choose"},
+	Root:      cassandra.Login{User: cassandra.RoleRoot, Password: "known root"},
+	Operator:  cassandra.Login{User: cassandra.RoleOperator, Password: "known operator"},
+}
+
+// fakeRing is what a node knows of roles.
+type fakeRing struct {
+	t       *testing.T
+	open    bool // asks for no password
+	roles   map[string]*held
+	grants  []string
+	changed []string // names of roles, in order
+	ends    int      // calls before the agent is killed
+	silent  string   // a user for whom there is no quorum
+	// cache is what the node remembers of roles, by their names.
+	cache map[string]*held
+	// fits are passwords that were compared to hashes, which takes long.
+	fits map[[2]string]bool
+}
+
+type held struct {
+	Role
+
+	hash string
+}
+
+func newRing(t *testing.T) *fakeRing {
+	r := &fakeRing{t: t, roles: map[string]*held{}, cache: map[string]*held{}, ends: -1, fits: map[[2]string]bool{}}
+	r.roles[cassandra.RoleRoot] = &held{Role{true, true}, r.hash(logins.Root.Password)}
+	return r
+}
+
+func (r *fakeRing) hash(password string) string {
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(hash)
+}
+
+var errKilled = errors.New("killed")
+
+func (r *fakeRing) call() error {
+	if r.ends--; r.ends == -1 {
+		return errKilled
+	}
+	return nil
+}
+
+func (r *fakeRing) InvalidateAuthCaches(context.Context) error {
+	clear(r.cache)
+	return r.call()
+}
+
+func (r *fakeRing) LogIn(_ context.Context, login cassandra.Login) (RoleSession, error) {
+	if err := r.call(); err != nil {
+		return nil, err
+	}
+	if login.User == r.silent {
+		return nil, errors.New("Unable to perform authentication: Cannot achieve consistency level")
+	}
+	of := r.cache[login.User]
+	if of == nil {
+		of = r.roles[login.User]
+	}
+	if !r.open && (of == nil || !of.Login || !r.fit(of.hash, login.Password)) {
+		return nil, ErrRefused
+	}
+	r.cache[login.User] = of
+	return &fakeSession{r: r, user: login.User}, nil
+}
+
+func (r *fakeRing) fit(hash, password string) bool {
+	key := [2]string{hash, password}
+	if _, known := r.fits[key]; !known {
+		r.fits[key] = bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+	}
+	return r.fits[key]
+}
+
+type fakeSession struct {
+	Schema
+
+	r    *fakeRing
+	user string
+}
+
+func (s *fakeSession) Asked() bool { return !s.r.open }
+func (s *fakeSession) Close()      {}
+
+func (s *fakeSession) Role(_ context.Context, name string) (Role, bool, error) {
+	if err := s.r.call(); err != nil {
+		return Role{}, false, err
+	}
+	if of := s.r.roles[name]; of != nil {
+		return of.Role, true, nil
+	}
+	return Role{}, false, nil
+}
+
+var madeRole = regexp.MustCompile(`^(CREATE ROLE IF NOT EXISTS|ALTER ROLE) "(\w+)" WITH HASHED PASSWORD = '(\S{60})' ` +
+	`AND LOGIN = (true|false) AND SUPERUSER = (true|false)$`)
+
+// Change is a statement by a superuser, who cannot alter himself. The agent may be killed before
+// it, or with its answer on the way.
+func (s *fakeSession) Change(_ context.Context, statement string) error {
+	if err := s.r.call(); err != nil {
+		return err
+	}
+	if of := s.r.roles[s.user]; of == nil || !of.Superuser {
+		return fmt.Errorf("%s is no superuser", s.user)
+	}
+	if grant, is := strings.CutPrefix(statement, "GRANT "); is {
+		s.r.grants = append(s.r.grants, grant)
+		return s.r.call()
+	}
+	m := madeRole.FindStringSubmatch(statement)
+	if m == nil {
+		return fmt.Errorf("statement %s", statement)
+	}
+	if (s.r.roles[m[2]] == nil) != strings.HasPrefix(m[1], "CREATE") || m[2] == s.user {
+		return fmt.Errorf("%s of role %s by %s", m[1], m[2], s.user)
+	}
+	s.r.roles[m[2]] = &held{Role{Login: m[4] == "true", Superuser: m[5] == "true"}, m[3]}
+	s.r.changed = append(s.r.changed, m[2])
+	return s.r.call()
+}
+
+func (r *fakeRing) set(t *testing.T) (string, error) {
+	return SetRoles(t.Context(), r, logins, func(context.Context, Schema) (string, error) { return "prepared", r.call() })
+}
+
+// cheaply has hashes cost little for a test.
+func cheaply(t *testing.T) {
+	before := costOfUsers
+	t.Cleanup(func() { costOfUsers = before })
+	costOfUsers = bcrypt.MinCost
+}
+
+// TestSetRolesAgainAfterAnyEnd has the agent killed at each call, and run again: no password is
+// changed twice, and nobody is left out.
+func TestSetRolesAgainAfterAnyEnd(t *testing.T) {
+	cheaply(t)
+	ended := 0
+	for end := 0; ; end++ {
+		r := newRing(t)
+		r.ends = end
+		_, err := r.set(t)
+		if err == nil {
+			break
+		}
+		if ended++; !errors.Is(err, errKilled) {
+			t.Fatalf("killed at call %d: %v", end, err)
+		}
+		r.ends = -1
+		said, err := r.set(t)
+		if err != nil || !strings.HasPrefix(said, "prepared; made superuser Owner and role helenus_operator") {
+			t.Fatalf("again after call %d: %q, error %v", end, said, err)
+		}
+		if err := ProveLogin(t.Context(), r, logins); err != nil {
+			t.Errorf("again after call %d: %v", end, err)
+		}
+		slices.Sort(r.changed)
+		if want := []string{"Owner", "cassandra", "helenus_operator", "helenus_root"}; !slices.Equal(r.changed, want) {
+			t.Errorf("again after call %d: changed %v, want %v", end, r.changed, want)
+		}
+		for _, grant := range operatorGrants {
+			if !slices.Contains(r.grants, grant+` TO "helenus_operator"`) {
+				t.Errorf("again after call %d: %s is not granted", end, grant)
+			}
+		}
+		if r.fit(r.roles[cassandra.RoleRoot].hash, logins.Root.Password) {
+			t.Error("helenus_root has the password that is known")
+		}
+	}
+	if ended < 20 {
+		t.Errorf("it ended at %d calls", ended)
+	}
+}
+
+func TestSetRolesOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *fakeRing, l *cassandra.Logins)
+		want   string // a part of the error; empty for none
+	}{
+		"default superuser": {func(r *fakeRing, _ *cassandra.Logins) {
+			r.roles["cassandra"] = &held{Role{true, true}, r.hash("cassandra")}
+		}, ""},
+		"a superuser of another password": {func(r *fakeRing, _ *cassandra.Logins) {
+			r.roles["Owner"] = &held{Role{true, true}, r.hash("other")}
+		}, ""},
+		"no superuser yet": {func(r *fakeRing, _ *cassandra.Logins) {
+			r.roles["Owner"] = &held{Role{Login: true}, r.hash(logins.Superuser.Password)}
+		}, ""},
+		"another root":        {func(r *fakeRing, _ *cassandra.Logins) { r.roles["helenus_root"].hash = r.hash("x") }, "log in as helenus_root, since"},
+		"no quorum":           {func(r *fakeRing, _ *cassandra.Logins) { r.silent = "Owner" }, "log in as superuser Owner: Unable"},
+		"no password asked":   {func(r *fakeRing, _ *cassandra.Logins) { r.open = true }, "asks nobody"},
+		"the name of ours":    {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "helenus_operator" }, "the name is taken"},
+		"the name of all":     {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "cassandra" }, "the name is taken"},
+		"no name":             {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "" }, "no name"},
+		"a quote":             {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "O'Neil" }, "quote"},
+		"no password":         {func(_ *fakeRing, l *cassandra.Logins) { l.Operator.Password = "" }, "helenus_operator has no password"},
+		"a password too long": {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.Password = strings.Repeat("x", 73) }, "73 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, l := newRing(t), logins
+			c.change(r, &l)
+			_, err := SetRoles(t.Context(), r, l, func(context.Context, Schema) (string, error) { return "", nil })
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(r.changed) > 0 {
+					t.Errorf("changed %v, error %v, want %q", r.changed, err, c.want)
+				}
+				return
+			}
+			if err == nil {
+				err = ProveLogin(t.Context(), r, l)
+			}
+			if cost, _ := bcrypt.Cost([]byte(r.roles["Owner"].hash)); err != nil || cost != 10 {
+				t.Errorf("cost %d, error %v", cost, err)
+			}
+		})
+	}
+}
+
+func TestProveLogin(t *testing.T) {
+	cheaply(t)
+	for name, c := range map[string]struct {
+		change func(r *fakeRing)
+		want   string
+	}{
+		"no superuser":       {func(r *fakeRing) { r.roles["Owner"].Superuser = false }, "log in as Owner: it is a superuser: false"},
+		"another password":   {func(r *fakeRing) { r.roles["Owner"].hash = r.hash("x") }, "log in as Owner: login refused"},
+		"operator too large": {func(r *fakeRing) { r.roles["helenus_operator"].Superuser = true }, "log in as helenus_operator"},
+		"no operator":        {func(r *fakeRing) { delete(r.roles, "helenus_operator") }, "log in as helenus_operator"},
+		"root":               {func(r *fakeRing) { r.roles["helenus_root"] = newRing(r.t).roles["helenus_root"] }, "role helenus_root logs in"},
+		"default":            {func(r *fakeRing) { r.roles["cassandra"] = &held{Role{Login: true}, r.hash("cassandra")} }, "role cassandra logs in"},
+		"default unknown":    {func(r *fakeRing) { r.silent = "cassandra" }, "see that cassandra is refused: Unable"},
+		"no password asked":  {func(r *fakeRing) { r.open = true }, "asks nobody"},
+		"root in a cache":    {func(r *fakeRing) { r.cache["helenus_root"] = newRing(r.t).roles["helenus_root"] }, ""},
+		"silent caches":      {func(r *fakeRing) { r.ends = 0 }, "killed"},
+	} {
+		r := newRing(t)
+		if _, err := r.set(t); err != nil {
+			t.Fatal(err)
+		}
+		c.change(r)
+		err := ProveLogin(t.Context(), r, logins)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+
+	"helenus.io/helenus/internal/jolokia"
+)
+
+// SSTablesForKey are the paths of the SSTables in use that have a partition, by its key as text.
+// What is in memory alone is not found: flush it before.
+func (n *Node) SSTablesForKey(ctx context.Context, keyspace, table, key string) ([]string, error) {
+	var paths []string
+	bean := "org.apache.cassandra.db:type=Tables,keyspace=" + keyspace + ",table=" + table
+	if err := n.call(ctx, jolokia.Exec(bean, "getSSTablesForKey(java.lang.String)", key), &paths); err != nil {
+		return nil, fmt.Errorf("look for key %s in table %s.%s: %w", key, keyspace, table, err)
+	}
+	return paths, nil
+}
+
+// LoadNewSSTables has a table use the SSTables that were put into its directory, under names of its
+// own. It passes over files of a format that it cannot read, or that are no SSTable yet: look
+// whether they are in use. A flush that ends meanwhile would be taken for a new one
+// (SSTableImporter#importNewSSTables, 4.1 and 5.0): nothing may write to the table.
+func (n *Node) LoadNewSSTables(ctx context.Context, keyspace, table string) error {
+	request := jolokia.Exec(beanStorageService, "loadNewSSTables(java.lang.String,java.lang.String)", keyspace, table)
+	if err := n.callBlocking(ctx, request, nil); err != nil {
+		return fmt.Errorf("load new SSTables of table %s.%s: %w", keyspace, table, err)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package ticket
+
+import (
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// Administer opens a node for administration.
+func Administer(spec *v1alpha1.CassandraNodeSpec) {
+	spec.ClientTraffic = v1alpha1.TrafficAdministrative
+}
+
+// ProveLogin has every node prove that the roles can log in there, before clients come.
+func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
+	p := s.Run(procedure.Operation{
+		Purpose: "login", Type: v1alpha1.OperationProveLogin, LastBackoff: 5 * time.Second,
+		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.SuperuserSecret()}, Also: Administer,
+	}, s.Wave())
+	return Everywhere(s, p, len(s.Wave()), ledger.StageOpen, "proving that the roles can log in")
+}
+
+// Everywhere goes on to the next stage when an operation has succeeded on all nodes.
+func Everywhere(s *procedure.Step, p procedure.Progress, nodes int, next ledger.Stage, what string) plan.Result {
+	s.Describe(len(p.Finished), "%s: %s", what, words.List(p.Waiting, 3))
+	if len(p.Finished) < nodes {
+		return p.Result("%s on %s", what, words.Plural(p.Begun, "node"))
+	}
+	s.Advance(false, what+": all nodes are done", next)
+	return plan.Acting("%s: all nodes are done", what)
+}

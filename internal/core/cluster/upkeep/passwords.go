@@ -1,0 +1,138 @@
+package upkeep
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
+)
+
+// passwords sees to it that a ring that is to ask for passwords has the Secrets of its roles. They
+// are made before the roles are. One that is lost afterwards is not made again: what is on the
+// disks would not be what is in it.
+func (k *Keeper) passwords() {
+	if !k.AsksForPassword() || k.LedgerLost {
+		return
+	}
+	var wanted []*corev1.Secret
+	if k.Passwords.Roles == nil {
+		wanted = append(wanted, render.RolesSecret(k.Owner()))
+	}
+	ours := render.SuperuserSecret(k.Owner())
+	if k.Passwords.Superuser == nil && k.Cluster.Spec.NamedSuperuser() == "" && k.SuperuserSecret() == ours.Name {
+		wanted = append(wanted, ours)
+	}
+	var missing []string
+	for _, secret := range wanted {
+		if k.rolesUnmade() {
+			k.draft.Write(plan.Write{Verb: plan.MakePasswords, Object: secret})
+			continue
+		}
+		missing = append(missing, secret.Name)
+	}
+	if len(missing) == 0 {
+		return
+	}
+	k.draft.WakeIn(secretsAgain)
+	k.draft.Block("SharedObjects", v1alpha1.BlockedPasswordsMissing, nil,
+		"Secret %s, with passwords of the roles of this ring, is gone, and new ones would not be those on the disks: "+
+			"Helenus cannot log in to alter keyspaces, and nobody finds the superuser's password there. Waits until "+
+			"it is restored from a backup. Cassandra keeps running meanwhile", words.List(missing, 2))
+}
+
+// rolesUnmade says that no node can have a role of ours yet.
+func (k *Keeper) rolesUnmade() bool {
+	if k.Adopts() != "" {
+		return false
+	}
+	s := k.Ledger.Step
+	return !k.Begun() || s != nil && s.Kind == ledger.FormRing &&
+		slices.Contains([]ledger.Stage{ledger.StageTickets, ledger.StageFormed}, s.Stage)
+}
+
+// secretsOfAgents are those that agents may read.
+func (k *Keeper) secretsOfAgents() []string {
+	if !k.AsksForPassword() {
+		return nil
+	}
+	return []string{v1alpha1.RolesName(k.Cluster.Name), k.SuperuserSecret()}
+}
+
+// deletePasswords deletes those Secrets of passwords that are ours, as the claims are. Those that
+// an earlier cluster has left are its disks', unless the ring was made with them.
+func (k *Keeper) deletePasswords() {
+	for _, secret := range []*corev1.Secret{k.Passwords.Roles, k.Passwords.Superuser} {
+		if secret != nil && render.MadeFor(k.Owner(), secret) &&
+			(k.Begun() || secret.Labels[v1alpha1.LabelClusterUID] == string(k.Cluster.UID)) {
+			k.deleteSecret(secret, "volumes.onClusterDeletion is Delete")
+		}
+	}
+}
+
+// checkPasswords refuses, before a ring is made, what it cannot be made with.
+func (k *Keeper) checkPasswords() error {
+	if k.Begun() || k.LedgerLost {
+		return nil
+	}
+	asked := k.Cluster.Spec.AuthenticationMode()
+	if adopt := k.Adopts(); adopt != "" && asked != "" && asked != k.Authentication() {
+		k.draft.WakeIn(secretsAgain)
+		return fmt.Errorf("security.authentication.mode is %s, and the disks of the cluster with uid %s were made "+
+			"with %s, since Secret %s is%s there: take it out, or restore the Secret", asked, adopt, k.Authentication(),
+			v1alpha1.RolesName(k.Cluster.Name), map[bool]string{false: " not"}[k.AsksForPassword()])
+	}
+	if !k.AsksForPassword() {
+		return k.noSuperuser()
+	}
+	const field = "spec.security.authentication.superuser.secretName"
+	named := k.Cluster.Spec.NamedSuperuser()
+	switch {
+	case k.Passwords.Superuser == nil && named != "":
+		k.draft.WakeIn(secretsAgain)
+		return fmt.Errorf("%s is %s, and there is no such Secret: create one of type %s with username and password, "+
+			"or take the field out and Helenus makes one", field, named, corev1.SecretTypeBasicAuth)
+	case k.Passwords.Problem != "":
+		k.draft.WakeIn(secretsAgain)
+		return fmt.Errorf("%s: Secret %s %s", field, k.SuperuserSecret(), k.Passwords.Problem)
+	}
+	return nil
+}
+
+// checkMadeWith refuses what would have a ring that exists be another than it was made.
+func (k *Keeper) checkMadeWith() error {
+	made := k.Authentication()
+	if made == "" {
+		made = v1alpha1.AuthenticationNone
+	}
+	if asked := k.Cluster.Spec.AuthenticationMode(); asked != "" && asked != made {
+		return fmt.Errorf("security.authentication.mode: %s → %s: a ring that exists cannot change that yet; take the "+
+			"change back", made, asked)
+	}
+	if !k.AsksForPassword() {
+		return k.noSuperuser()
+	}
+	asked := k.Cluster.Spec.NamedSuperuser()
+	if asked == "" {
+		asked = v1alpha1.SuperuserName(k.Cluster.Name)
+	}
+	if asked != k.SuperuserSecret() {
+		return fmt.Errorf("security.authentication.superuser.secretName: %s → %s: the superuser of a ring that exists "+
+			"cannot be changed here yet; take the change back, and change roles by CQL", k.SuperuserSecret(), asked)
+	}
+	return nil
+}
+
+func (k *Keeper) noSuperuser() error {
+	if k.Cluster.Spec.NamedSuperuser() == "" {
+		return nil
+	}
+	return errors.New("security.authentication.superuser.secretName is set, and the ring is made without passwords: " +
+		"take it out")
+}

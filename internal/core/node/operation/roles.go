@@ -1,0 +1,40 @@
+package operation
+
+import "helenus.io/helenus/api/v1alpha1"
+
+var (
+	// An import has the files of a table to itself.
+	importSuperuser = Kind{
+		Type: v1alpha1.OperationImportSuperuser,
+		ConflictsWith: append([]v1alpha1.OperationType{
+			v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles, v1alpha1.OperationProveLogin,
+		}, besideRewrites...),
+		Check: func(r Request) *Refusal {
+			if r.View.NativeRunning {
+				return refuse(v1alpha1.BlockedClientTrafficOpen,
+					"a superuser is imported before CQL opens for the first time, and it is open")
+			}
+			return nil
+		},
+	}
+	// Roles are set after the keyspace that holds them was altered, so that it conflicts with what
+	// an alteration conflicts with.
+	setRoles = Kind{
+		Type: v1alpha1.OperationSetRoles,
+		ConflictsWith: append([]v1alpha1.OperationType{
+			v1alpha1.OperationSetRoles, v1alpha1.OperationProveLogin, v1alpha1.OperationCleanup,
+			v1alpha1.OperationDecommission, v1alpha1.OperationRemoveNode,
+		}, alterSystemKeyspaces.ConflictsWith...),
+		Check: keyspacesAlterable,
+	}
+	proveLogin = Kind{
+		Type:          v1alpha1.OperationProveLogin,
+		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationProveLogin},
+		Check: func(r Request) *Refusal {
+			if !r.View.NativeRunning {
+				return refuse(v1alpha1.BlockedNativeTransportClosed, "a login is proven by CQL, which is closed")
+			}
+			return nil
+		},
+	}
+)

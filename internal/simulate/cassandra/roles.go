@@ -1,0 +1,230 @@
+package cassandra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/cassandra/cql"
+)
+
+// role is a row of system_auth.roles.
+type role struct {
+	hash string
+	cql.Role
+	at int64 // in microseconds
+}
+
+// AsksPassword says that whoever connects is asked for a password.
+func (p *Process) AsksPassword() bool {
+	return strings.HasSuffix(p.settings.text("authenticator", ""), "PasswordAuthenticator")
+}
+
+// replicasOfRoles are its own disk and those of the nodes that it sees: every node holds all roles
+// here.
+func (p *Process) replicasOfRoles() []*Disk {
+	out := []*Disk{p.disk}
+	for _, e := range p.gossip.entries {
+		if other := p.liveProcess(e.address); other != nil && other != p {
+			out = append(out, other.disk)
+		}
+	}
+	return out
+}
+
+// role of a name as a read finds it: the newest row.
+func (p *Process) role(name string) (found role, exists bool) {
+	for _, d := range p.replicasOfRoles() {
+		if r, has := d.roles[name]; has && (!exists || r.at > found.at) {
+			found, exists = r, true
+		}
+	}
+	return found, exists
+}
+
+func (p *Process) putRole(name string, r role) {
+	for _, d := range p.replicasOfRoles() {
+		d.putRole(name, r)
+	}
+}
+
+func (d *Disk) putRole(name string, r role) {
+	if have, exists := d.roles[name]; exists && have.at > r.at {
+		return
+	}
+	if d.roles == nil {
+		d.roles = map[string]role{}
+	}
+	d.roles[name] = r
+}
+
+// setDefaultRole is CassandraRoleManager#setupDefaultRole, which runs a while after every start: it
+// makes a superuser with a password that everybody knows, unless it finds any role.
+func (p *Process) setDefaultRole() {
+	p.sleep(p.settings.milliseconds("cassandra.superuser_setup_delay_ms", 10*time.Second))
+	for _, d := range p.replicasOfRoles() {
+		if len(d.roles) > 0 {
+			return
+		}
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(cassandra.RoleDefault), bcrypt.MinCost)
+	if err != nil {
+		return
+	}
+	p.putRole(cassandra.RoleDefault, role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}})
+	if p.net.defaulted != nil {
+		p.net.defaulted(p)
+	}
+}
+
+// WatchDefaulted tells of each node that makes Cassandra's default superuser although it asks for
+// passwords.
+func (n *Network) WatchDefaulted(tell func(*Process)) { n.defaulted = tell }
+
+// Locked says that nobody is let in any more by the role that a ring begins with, and somebody by
+// others: what SetRoles has done.
+func (p *Process) Locked() bool {
+	root, made := p.role(cassandra.RoleRoot)
+	operator, _ := p.role(cassandra.RoleOperator)
+	return made && !root.Login && operator.Login
+}
+
+// Imported says that somebody can be let in, if only by the role that a ring begins with.
+func (p *Process) Imported() bool {
+	_, imported := p.role(cassandra.RoleRoot)
+	return imported
+}
+
+// LogIn opens a session, as cql.Connect does.
+func (p *Process) LogIn(ctx context.Context, login cassandra.Login) (*Session, error) {
+	s := &Session{p, login.User}
+	if err := s.round(ctx); err != nil {
+		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, err)
+	}
+	if r, exists := p.role(login.User); p.AsksPassword() && (!exists || !r.Login ||
+		!p.net.fits(r.hash, login.Password)) {
+		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, cql.ErrRefused)
+	}
+	return s, nil
+}
+
+// fits says that a hash is of a password. That takes long, and is the same each time.
+func (n *Network) fits(hash, password string) bool {
+	key := [2]string{hash, password}
+	fits, known := n.hashes[key]
+	if !known {
+		fits = bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+		n.hashes[key] = fits
+	}
+	return fits
+}
+
+// Asked is cql.RoleSession.Asked.
+func (s *Session) Asked() bool { return s.p.AsksPassword() }
+
+// Close ends nothing that would be kept.
+func (s *Session) Close() {}
+
+// Role is cql.RoleSession.Role.
+func (s *Session) Role(ctx context.Context, name string) (cql.Role, bool, error) {
+	if err := s.round(ctx); err != nil {
+		return cql.Role{}, false, fmt.Errorf("read role %s: %w", name, err)
+	}
+	r, exists := s.p.role(name)
+	return r.Role, exists, nil
+}
+
+var (
+	roleStatement = regexp.MustCompile(`^(CREATE|ALTER) ROLE (IF NOT EXISTS )?"(.+)" WITH HASHED PASSWORD = '([^']+)' ` +
+		`AND LOGIN = (true|false) AND SUPERUSER = (true|false)$`)
+	grantStatement = regexp.MustCompile(`^GRANT .+ TO "(.+)"$`)
+)
+
+// Change is cql.RoleSession.Change.
+func (s *Session) Change(ctx context.Context, statement string) error {
+	if err := s.round(ctx); err != nil {
+		return err
+	}
+	if own, _ := s.p.role(s.user); !own.Superuser {
+		//nolint:staticcheck // Cassandra's words
+		return fmt.Errorf("User %s does not have sufficient privileges", s.user)
+	}
+	if grant := grantStatement.FindStringSubmatch(statement); grant != nil {
+		if _, exists := s.p.role(grant[1]); !exists {
+			return fmt.Errorf("%s doesn't exist", grant[1])
+		}
+		return nil
+	}
+	m := roleStatement.FindStringSubmatch(statement)
+	if m == nil {
+		return errors.New("line 1: no viable alternative")
+	}
+	have, exists := s.p.role(m[3])
+	to := role{hash: m[4], Role: cql.Role{Login: m[5] == "true", Superuser: m[6] == "true"},
+		at: s.p.line.Now().UnixMicro()}
+	switch {
+	case exists && m[2] != "":
+		return nil
+	case exists && m[1] == "CREATE":
+		return fmt.Errorf("%s already exists", m[3])
+	case !exists && m[1] == "ALTER":
+		return fmt.Errorf("%s doesn't exist", m[3])
+	case m[3] == s.user && to.Superuser != have.Superuser:
+		return errors.New("You aren't allowed to alter your own superuser status") //nolint:staticcheck // as above
+	}
+	s.p.putRole(m[3], to)
+	return nil
+}
+
+// letIn is whether one who administers the ring, or a client of it, is let in by the roles that
+// SetRoles makes.
+func (p *Process) letIn() error {
+	if operator, _ := p.role(cassandra.RoleOperator); p.AsksPassword() && !operator.Login {
+		return cql.ErrRefused
+	}
+	return nil
+}
+
+var hashInData = regexp.MustCompile(`\$2a\$\d\d\$[./A-Za-z0-9]{53}`)
+
+// Place puts the Data.db of an SSTable with the role helenus_root where the JVM can be asked to
+// load it.
+func (d *Disk) Place(data []byte) { d.placed = data }
+
+// loadNewSSTables has the table take in what was placed: a row that loses against any other.
+func (p *Process) loadNewSSTables(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	if _, _, failed := p.keyspaceOf(arguments, 0); failed != nil {
+		return nil, failed
+	}
+	if table, failed := argument[string](arguments, 1); failed != nil {
+		return nil, failed
+	} else if table != "roles" { // no other is asked for here
+		return nil, exception(illegalArgument, "Unknown keyspace/cf pair (system_auth.%s)", table)
+	}
+	p.sleep(p.net.within(20*time.Millisecond, 100*time.Millisecond))
+	if hash := hashInData.Find(p.disk.placed); hash != nil {
+		p.disk.putRole(cassandra.RoleRoot,
+			role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}, at: 1})
+	}
+	p.disk.placed = nil
+	return jsonNull, nil
+}
+
+// sstablesForKey names one SSTable of system_auth.roles for each role that is on the disk.
+func (p *Process) sstablesForKey(arguments []json.RawMessage) (json.RawMessage, *javaError) {
+	name, failed := argument[string](arguments, 0)
+	if failed != nil {
+		return nil, failed
+	}
+	if _, has := p.disk.roles[name]; !has {
+		return json.RawMessage("[]"), nil
+	}
+	return json.RawMessage(`["nb-1-big-Data.db"]`), nil
+}

@@ -1,0 +1,82 @@
+package safeguard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/initapi"
+	"helenus.io/helenus/internal/initclient"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// fullAtFirst is a disk that has no room for the SSTable of the superuser the first times.
+type fullAtFirst struct {
+	execute.Disk
+	left *int
+}
+
+func (d fullAtFirst) PlaceSSTable(keyspace, table, name string, files map[string][]byte) error {
+	if *d.left > 0 {
+		*d.left--
+		return errors.New("no space left on device")
+	}
+	return d.Disk.PlaceSSTable(keyspace, table, name, files)
+}
+
+// delayed starts JVMs that look after Cassandra's own delay whether there is a superuser.
+type delayed struct{ execute.Init }
+
+func (d delayed) Start(ctx context.Context, seen initapi.State, id uint64, c initclient.Command) (initapi.State, error) {
+	name, _, _ := strings.Cut(config.NoDefaultSuperuser, "=")
+	c.Argv = slices.DeleteFunc(slices.Clone(c.Argv), func(a string) bool { return strings.HasPrefix(a, name+"=") })
+	for i := len(c.Argv) - 1; i >= 0; i-- {
+		if c.Argv[i] == "-D" && (i == len(c.Argv)-1 || c.Argv[i+1] == "-D") {
+			c.Argv = slices.Delete(c.Argv, i, i+1)
+		}
+	}
+	return d.Init.Start(ctx, seen, id, c)
+}
+
+// However long the superuser takes to be imported, Cassandra makes none of its own meanwhile. With
+// the delay that Cassandra has it would.
+func TestThereIsNoDefaultSuperuser(t *testing.T) {
+	s := found(t, "form-password")
+	late := func(change func(*execute.Host)) world.Wrap {
+		left := 9 // of three nodes
+		return host(func(_ *pod.Sandbox, h *execute.Host) {
+			h.Disk = fullAtFirst{h.Disk, &left}
+			change(h)
+		})
+	}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: late(func(*execute.Host) {})})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: late(func(h *execute.Host) { h.Init = delayed{h.Init} })},
+		"makes the superuser cassandra")
+}
+
+// opensEarly lets clients in together with the import of the superuser.
+type opensEarly struct{ client.Client }
+
+func (c opensEarly) Patch(ctx context.Context, o client.Object, patch client.Patch, how ...client.PatchOption) error {
+	if n, is := o.(*v1alpha1.CassandraNode); is && slices.ContainsFunc(n.Spec.Operations,
+		func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationImportSuperuser }) {
+		n.Spec.ClientTraffic = v1alpha1.TrafficOpen
+	}
+	return c.Client.Patch(ctx, o, patch, how...)
+}
+
+// Clients are let in when the roles are set.
+func TestRolesAreSetBeforeClientsCome(t *testing.T) {
+	early := world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return opensEarly{c} }}
+	caught(t, trial.Trial{Scenario: found(t, "form-password"), Seed: 1, Wrap: early},
+		"is opened to clients before the roles are set")
+}
