@@ -93,6 +93,8 @@ const (
 
 // Reasons of ConditionStalled. Each asks for something that only the user can do.
 const (
+	// ReasonSuperuserPasswordUnknown – the superuser's password was changed by somebody else.
+	ReasonSuperuserPasswordUnknown = "SuperuserPasswordUnknown"
 	// ReasonInvalidSpec – the spec contradicts itself in a way that the schema cannot see.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonUnknownSetting – cassandraYaml, a JVM option or the version is unknown to this release

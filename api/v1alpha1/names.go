@@ -58,6 +58,10 @@ const (
 	AnnotationRenewAfter = Group + "/renew-after"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.
 	AnnotationContent = Group + "/content"
+	// AnnotationSecretVersion is the resourceVersion of the Secret whose content was copied.
+	AnnotationSecretVersion = Group + "/secret-version"
+	// AnnotationAppliedAt is when a copied password was proven on every node, in RFC 3339.
+	AnnotationAppliedAt = Group + "/applied-at"
 	// AnnotationAdded lists the labels and annotations that the spec had Helenus add to an object,
 	// so that they go with the spec's word.
 	AnnotationAdded = Group + "/added"
@@ -128,6 +132,10 @@ func AuthorityName(cluster string) string { return cluster + "-agent-ca" }
 
 // CertificateName is the Secret with the certificate of a node's agent.
 func CertificateName(node string) string { return node + "-agent-tls" }
+
+// AppliedSuperuserName is the Secret with the user name and password of the superuser as Helenus
+// has applied them, or is about to.
+func AppliedSuperuserName(cluster string) string { return cluster + "-superuser-applied" }
 
 // RolesName is the Secret with the passwords of the roles that Helenus makes in a ring.
 func RolesName(cluster string) string { return cluster + "-roles" }

@@ -106,6 +106,11 @@ const (
 	BlockedCAMissing Reason = "CAMissing"
 	// BlockedPasswordsMissing – a Secret with passwords of the ring's roles was deleted.
 	BlockedPasswordsMissing Reason = "PasswordsMissing"
+	// BlockedSuperuserInvalid – the Secret of the superuser has a user name or a password that cannot
+	// be applied.
+	BlockedSuperuserInvalid Reason = "SuperuserInvalid"
+	// BlockedSuperuserPasswordUnknown – the superuser's password was changed by somebody else.
+	BlockedSuperuserPasswordUnknown Reason = "SuperuserPasswordUnknown"
 	// BlockedStaleEndpointRemains – gossip still lists a failed join, and the operator could not
 	// remove it.
 	BlockedStaleEndpointRemains Reason = "StaleEndpointRemains"

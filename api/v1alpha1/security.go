@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // AuthenticationMode is who may log in to a ring.
 //
 // +kubebuilder:validation:Enum=Password;None
@@ -28,6 +30,13 @@ const (
 // KeyRootHash of the Secret of roles is the bcrypt hash of the password of RoleRoot. The passwords
 // themselves are there by the names of their roles.
 const KeyRootHash = RoleRoot + ".hash"
+
+// KeyOldPassword of the Secret of the applied superuser is the password before, until the one that
+// is to replace it is proven on every node.
+const KeyOldPassword = "password.old"
+
+// PasswordUnknown is what SetPassword says if it cannot log in as the superuser.
+const PasswordUnknown = "neither the password of the Secret nor the one that Helenus applied last is the superuser's"
 
 // MaxPasswordBytes is how long a password may be: bcrypt cuts off what is beyond.
 const MaxPasswordBytes = 72
@@ -90,6 +99,16 @@ type SuperuserStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`
+
+	// SecretVersion is the resourceVersion of that Secret whose content the ring has; empty while
+	// another password is being applied.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SecretVersion string `json:"secretVersion,omitempty"`
+
+	// AppliedAt is when it was proven on every node; empty while another password is being applied.
+	// +optional
+	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
 }
 
 // AuthenticationMode that the spec asks for; empty if it says nothing.

@@ -124,6 +124,10 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.certificate(ctx, w)
 	case plan.MakePasswords:
 		return p.makePasswords(ctx, w)
+	case plan.CopyPassword:
+		return p.copyPassword(ctx, w)
+	case plan.DropOldPassword:
+		return p.dropOldPassword(ctx, w)
 	case plan.ApplyStatus:
 		return p.applyStatus(ctx, w)
 	case plan.Event:

@@ -25,8 +25,11 @@ const (
 type Login struct{ User, Password string }
 
 // Logins are those of a ring that asks for a password: of the user's superuser, and of the two
-// roles of ours.
-type Logins struct{ Superuser, Root, Operator Login }
+// roles of ours. Old is the password that the superuser had before; empty if he had none.
+type Logins struct {
+	Superuser, Root, Operator Login
+	Old                       string
+}
 
 // Check says what of the logins cannot be. Cassandra 5.0 makes a role with a quote in its name by
 // half (CIDRPermissionsManager#setCidrGroupsForRole).

@@ -44,19 +44,21 @@ func TestPasswords(t *testing.T) {
 		foreign          int
 		asked            int
 	}{
-		"none is there": {asked: 2},
+		"none is there": {asked: 3},
 		"those of an earlier cluster are there": {there: []client.Object{made(render.RolesSecret(earlier), nil),
-			made(render.SuperuserSecret(earlier), good)}, roles: true, superuser: true, asked: 2},
+			made(render.SuperuserSecret(earlier), good)}, roles: true, superuser: true, asked: 3},
 		"one of somebody else has the name": {there: []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "orders-superuser"}, Data: good}}, foreign: 1, asked: 2},
+			Namespace: "shop", Name: "orders-superuser"}, Data: good}}, foreign: 1, asked: 3},
 		"the spec names one": {named: "mine", there: []client.Object{given}, superuser: true,
 			problem: "has the username cassandra: it must be another than cassandra, helenus_root, helenus_operator",
-			asked:   2},
+			asked:   3},
 		"the spec names one, and the ring is formed": {ledger: formed(v1alpha1.AuthenticationPassword), named: "mine",
-			there: []client.Object{given, made(render.RolesSecret(earlier), nil)}, roles: true, asked: 1},
+			there: []client.Object{given, made(render.RolesSecret(earlier), nil)}, roles: true, superuser: true,
+			problem: "has the username cassandra: it must be another than cassandra, helenus_root, helenus_operator",
+			asked:   3},
 		"somebody took labels away from that of a ring": {ledger: formed(v1alpha1.AuthenticationPassword),
 			there: []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
-				Name: "orders-roles"}}}, roles: true, asked: 2},
+				Name: "orders-roles"}}}, roles: true, asked: 3},
 		"the ring is made without":       {ledger: formed(v1alpha1.AuthenticationNone)},
 		"an earlier release has made it": {ledger: older},
 		"it is to be made without":       {mode: v1alpha1.AuthenticationNone},
@@ -83,12 +85,66 @@ func TestPasswords(t *testing.T) {
 				len(s.Foreign) != c.foreign || asked != c.asked {
 				t.Errorf("passwords %+v, foreign %v, asked %d times; want %+v", p, s.Foreign, asked, c)
 			}
-			for _, secret := range []*corev1.Secret{p.Roles, p.Superuser} {
+			for _, secret := range []*corev1.Secret{p.Roles, p.Superuser, p.Applied} {
 				if secret != nil && secret.Data != nil {
 					t.Errorf("the content of Secret %s is kept", secret.Name)
 				}
 			}
 		})
+	}
+}
+
+// What a person writes into the Secret of the superuser is seen after a minute, and what of it
+// differs from what is applied.
+func TestAChangedPasswordIsNoticed(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	owner := render.Owner{Namespace: "shop", Name: "orders", UID: "now"}
+	superuser, applied := render.SuperuserSecret(owner), render.AppliedSuperuser(owner)
+	superuser.Data = map[string][]byte{"username": []byte("ada"), "password": []byte("one")}
+	applied.Data = map[string][]byte{"username": []byte("ada"), "password": []byte("one")}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(superuser, applied).Build()
+	s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
+		Name: "orders", UID: "now"}}, Ledger: &ledger.Ledger{Ring: ledger.Ring{MadeWith: &ledger.MadeWith{
+		Authentication: v1alpha1.AuthenticationPassword}}}}
+	var kept secrets
+	now := time.Now()
+	look := func(after time.Duration) facts.Passwords {
+		t.Helper()
+		now, s.Passwords = now.Add(after), facts.Passwords{}
+		o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+		if err := kept.readPasswords(t.Context(), c, now, s, o, &consistency.Store{}); err != nil {
+			t.Fatal(err)
+		}
+		return s.Passwords
+	}
+	if p := look(0); p.Changed || p.Old || p.Renamed != "" || p.Applied == nil {
+		t.Errorf("nothing is changed: %+v", p)
+	}
+	write := func(secret *corev1.Secret, key, to string) {
+		t.Helper()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+			t.Fatal(err)
+		}
+		secret.Data[key] = []byte(to)
+		if err := c.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(superuser, "password", "two")
+	if p := look(superuserFor - time.Second); p.Changed {
+		t.Errorf("it was read a moment ago: %+v", p)
+	}
+	if p := look(2 * time.Second); !p.Changed || p.Renamed != "" {
+		t.Errorf("the password is another: %+v", p)
+	}
+	write(superuser, "username", "eve")
+	write(applied, v1alpha1.KeyOldPassword, "zero")
+	s.Ledger.Maintenance = []*ledger.Step{{Kind: ledger.Rotate}}
+	if p := look(applyingFor); !p.Changed || p.Renamed != "ada" || !p.Old {
+		t.Errorf("the name is another: %+v", p)
 	}
 }
 

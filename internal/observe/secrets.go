@@ -2,7 +2,9 @@ package observe
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
@@ -24,6 +27,14 @@ const SecretsFor = 10 * time.Minute
 // pendingSecretsFor is the same for a node whose pod does not run: a Secret that is missing may be
 // what it waits for.
 const pendingSecretsFor = 30 * time.Second
+
+// superuserFor is the same for the Secret of the superuser: a password that somebody changes there is
+// applied after that time at the latest. While it is being applied, it is read as often as every
+// applyingFor.
+const (
+	superuserFor = time.Minute
+	applyingFor  = 5 * time.Second
+)
 
 // secrets reads the Secrets of clusters by name. The operator may neither list nor watch Secrets,
 // so that it cannot see those of others; what it read is kept for a while instead.
@@ -40,6 +51,10 @@ type known struct {
 	edited bool
 	// problem is what is wrong with it as the Secret of a superuser.
 	problem string
+	// user name, digest of it and the password, and whether there is one before, of a superuser.
+	user   string
+	digest [sha256.Size]byte
+	old    bool
 }
 
 // read puts the Secrets of a cluster and of its records among its objects: from memory, or from the
@@ -81,8 +96,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 }
 
 // readPasswords reads the Secrets of the ring's roles, if it has any or is to. They have no owner:
-// those of an earlier cluster are those of its disks. One that the user names is not looked at any
-// more once the ring forms.
+// those of an earlier cluster are those of its disks.
 func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
 	o *objects, store *consistency.Store) error {
 	cluster := snapshot.Cluster
@@ -116,11 +130,24 @@ func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now tim
 	snapshot.Passwords.Roles = roles.secret
 	name := snapshot.SuperuserSecret()
 	given := name == cluster.Spec.NamedSuperuser() || name != v1alpha1.SuperuserName(cluster.Name)
-	if given && made {
-		return nil
+	if made {
+		believed = superuserFor
+	}
+	if slices.ContainsFunc(snapshot.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind == ledger.Rotate }) {
+		believed = applyingFor
 	}
 	superuser, err := read(name, given)
-	snapshot.Passwords.Superuser, snapshot.Passwords.Problem = superuser.secret, superuser.problem
+	if err != nil {
+		return err
+	}
+	applied, err := read(v1alpha1.AppliedSuperuserName(cluster.Name), false)
+	p := &snapshot.Passwords
+	p.Superuser, p.Problem, p.Applied, p.Old = superuser.secret, superuser.problem, applied.secret, applied.old
+	if p.Superuser != nil && p.Applied != nil {
+		if p.Changed = superuser.digest != applied.digest; superuser.user != applied.user {
+			p.Renamed = applied.user
+		}
+	}
 	return err
 }
 
@@ -150,6 +177,9 @@ func (s *secrets) get(
 		k.secret, k.edited = secret, render.Edited(secret)
 		if owner == "" && name != v1alpha1.RolesName(cluster.Name) {
 			k.problem = render.SuperuserProblem(secret)
+			k.user = string(secret.Data[corev1.BasicAuthUsernameKey])
+			k.digest = sha256.Sum256(append([]byte(k.user+"\x00"), secret.Data[corev1.BasicAuthPasswordKey]...))
+			_, k.old = secret.Data[v1alpha1.KeyOldPassword]
 		}
 		secret.Data = nil
 	}

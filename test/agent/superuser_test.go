@@ -213,9 +213,82 @@ func TestSuperuser(t *testing.T) {
 			}
 		}
 	})
+	w.part("rotate", func(t *testing.T) { w.rotates(t, logins, pods...) })
 	prober.end()
 	<-prober.over
 	if in, refused := prober.in.Load(), prober.refused.Load(); in > 0 || refused == 0 {
 		t.Errorf("cassandra got in %d times, and was refused %d times", in, refused)
 	}
+}
+
+// rotates gives the superuser another password while a client logs in again and again at each node,
+// by the one and by the other: it is let in by one of them at any moment, and by the new one at last.
+func (w *world) rotates(t *testing.T, before cassandra.Logins, pods ...*pod) {
+	after := before.Superuser
+	after.Password = "another password that people choose"
+	ctx, end := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	var shutOut atomic.Int32
+	go func() {
+		defer close(over)
+		for ctx.Err() == nil {
+			for _, p := range pods {
+				if p.refuses(ctx, before.Superuser) && p.refuses(ctx, after) && p.refuses(ctx, before.Superuser) {
+					shutOut.Add(1)
+				}
+			}
+		}
+	}()
+	w.putSuperuser(after, before.Superuser.Password)
+	arguments := &v1alpha1.OperationArguments{SuperuserSecret: superuserSecret}
+	began := time.Now()
+	w.outlives(t, pods[1], "password", v1alpha1.OperationSetPassword, arguments)
+	said := w.operate(t, pods[1], "password-again", v1alpha1.OperationSetPassword, arguments)
+	if said.Phase != v1alpha1.OperationSucceeded || !strings.HasSuffix(said.Message, "had the password already") {
+		t.Errorf("%+v", said)
+	}
+	for _, p := range pods {
+		if s := w.operate(t, p, "prove-rotated", v1alpha1.OperationProveLogin, arguments); s.Phase !=
+			v1alpha1.OperationSucceeded {
+			t.Errorf("%+v", s)
+		}
+	}
+	t.Logf("proven on both nodes after %.1f s", time.Since(began).Seconds())
+	end()
+	<-over
+	if shutOut.Load() > 0 {
+		t.Errorf("neither password was let in %d times", shutOut.Load())
+	}
+	for _, p := range pods {
+		session, err := p.logIn(t.Context(), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.Close()
+		if !p.refuses(t.Context(), before.Superuser) {
+			t.Errorf("node %s lets in by the password before", p.name)
+		}
+	}
+	// Changed by hand: nobody knows it.
+	w.putSuperuser(cassandra.Login{User: after.User, Password: "of the Secret"}, "before")
+	if s := w.operate(t, pods[0], "unknown", v1alpha1.OperationSetPassword, arguments); s.Phase !=
+		v1alpha1.OperationFailed || !strings.Contains(s.Message, v1alpha1.PasswordUnknown) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// refuses says that a node does not let a login in.
+func (p *pod) refuses(ctx context.Context, login cassandra.Login) bool {
+	session, err := p.logIn(ctx, login)
+	if err == nil {
+		session.Close()
+	}
+	return errors.Is(err, cql.ErrRefused)
+}
+
+// putSuperuser writes the Secret of the superuser as the operator does.
+func (w *world) putSuperuser(login cassandra.Login, old string) {
+	w.api.Put("/api/v1/namespaces/"+namespace+"/secrets/"+superuserSecret, corev1.Secret{Data: map[string][]byte{
+		corev1.BasicAuthUsernameKey: []byte(login.User), corev1.BasicAuthPasswordKey: []byte(login.Password),
+		v1alpha1.KeyOldPassword: []byte(old)}})
 }

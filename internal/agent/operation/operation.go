@@ -27,9 +27,11 @@ type JVM interface {
 
 	// SetRoles gives the system keyspaces at least so many replicas by datacenter, makes the roles
 	// of the logins, and locks those whose password others know. ProveLogin is nil if the node lets
-	// in whom SetRoles has made, and nobody whose password others know.
+	// in whom SetRoles has made, and nobody whose password others know. SetPassword gives the
+	// superuser its password by the one before.
 	SetRoles(ctx context.Context, logins cassandra.Logins, least map[string]int32) (message string, err error)
 	ProveLogin(ctx context.Context, logins cassandra.Logins) error
+	SetPassword(ctx context.Context, logins cassandra.Logins) (message string, err error)
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
@@ -130,6 +132,7 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationImportSuperuser:      {importSuperuser, nil},
 	v1alpha1.OperationSetRoles:             {setRoles, nil},
 	v1alpha1.OperationProveLogin:           {proveLogin, nil},
+	v1alpha1.OperationSetPassword:          {setPassword, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

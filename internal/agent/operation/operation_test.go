@@ -48,7 +48,7 @@ func newFake() *fake {
 	return &fake{fails: map[string]error{}, free: 9 << 20, before: func(string) {}, secrets: map[string]map[string][]byte{
 		"orders-roles": {"helenus_root": []byte("r"), "helenus_operator": []byte("o"),
 			"helenus_root.hash": []byte("$2a$04$pkMqjEHLnZ9Wlyq.nDqNau9WSVqIBuZTPfy4S3g4tJhi0zbpb.d9W")},
-		"people": {"username": []byte("Owner"), "password": []byte("a")},
+		"people": {"username": []byte("Owner"), "password": []byte("a"), "password.old": []byte("a0")},
 	}, ring: &facts.Ring{
 		HostID: "host-a",
 		Endpoints: []facts.Endpoint{{HostID: "host-a", Address: "10.0.0.1", Datacenter: "dc1",
@@ -224,6 +224,10 @@ func (f *fake) SetRoles(_ context.Context, logins cassandra.Logins, least map[st
 	return "set", f.call("set roles %v for %v", logins, least)
 }
 
+func (f *fake) SetPassword(_ context.Context, logins cassandra.Logins) (string, error) {
+	return "set", f.call("set password %v", logins)
+}
+
 func (f *fake) ProveLogin(_ context.Context, logins cassandra.Logins) error {
 	return f.call("prove %v", logins)
 }
@@ -294,14 +298,20 @@ func TestOperations(t *testing.T) {
 			func(f *fake) { f.secrets = nil }, "", "no Secret orders-roles", true},
 		"roles": {v1alpha1.OperationSetRoles,
 			arguments{SuperuserSecret: "people", Replication: map[string]int32{"dc1": 3}}, nil,
-			"set roles {{Owner a} {helenus_root r} {helenus_operator o}} for map[dc1:3]", "set", false},
+			"set roles {{Owner a} {helenus_root r} {helenus_operator o} a0} for map[dc1:3]", "set", false},
 		"roles of another Secret": {v1alpha1.OperationSetRoles, arguments{SuperuserSecret: "other"}, nil, "",
 			"no Secret other", true},
 		"login": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, nil,
-			"prove {{Owner a} {helenus_root r} {helenus_operator o}}", "Owner and helenus_operator log in", false},
+			"prove {{Owner a} {helenus_root r} {helenus_operator o} a0}", "Owner and helenus_operator log in", false},
+		"password": {v1alpha1.OperationSetPassword, arguments{SuperuserSecret: "people"}, nil,
+			"set password {{Owner a} {helenus_root r} {helenus_operator o} a0}", "set", false},
+		"password that is unknown": {v1alpha1.OperationSetPassword, arguments{SuperuserSecret: "people"}, func(f *fake) {
+			f.fails["set password {{Owner a} {helenus_root r} {helenus_operator o} a0}"] =
+				errors.New(v1alpha1.PasswordUnknown)
+		}, "set password {{Owner a} {helenus_root r} {helenus_operator o} a0}", v1alpha1.PasswordUnknown, true},
 		"login that is refused": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, func(f *fake) {
-			f.fails["prove {{Owner a} {helenus_root r} {helenus_operator o}}"] = errors.New("login refused")
-		}, "prove {{Owner a} {helenus_root r} {helenus_operator o}}", "login refused", true},
+			f.fails["prove {{Owner a} {helenus_root r} {helenus_operator o} a0}"] = errors.New("login refused")
+		}, "prove {{Owner a} {helenus_root r} {helenus_operator o} a0}", "login refused", true},
 		"system keyspaces": {v1alpha1.OperationAlterSystemKeyspaces, arguments{Replication: map[string]int32{"dc1": 3}},
 			nil,
 			"alter system ones to map[dc1:3]", "altered", false},

@@ -22,6 +22,14 @@ func setRoles(ctx context.Context, t *task) (string, error) {
 	return t.JVM.SetRoles(ctx, logins, t.arguments.Replication)
 }
 
+func setPassword(ctx context.Context, t *task) (string, error) {
+	logins, err := t.logins(ctx)
+	if err != nil {
+		return "", err
+	}
+	return t.JVM.SetPassword(ctx, logins)
+}
+
 func proveLogin(ctx context.Context, t *task) (string, error) {
 	logins, err := t.logins(ctx)
 	if err != nil {
@@ -46,6 +54,7 @@ func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
 			Password: string(superuser[corev1.BasicAuthPasswordKey])},
 		Root:     loginOf(roles, cassandra.RoleRoot),
 		Operator: loginOf(roles, cassandra.RoleOperator),
+		Old:      string(superuser[v1alpha1.KeyOldPassword]),
 	}, nil
 }
 

@@ -215,6 +215,11 @@ func (j *JVM) ProveLogin(ctx context.Context, logins cassandra.Logins) error {
 	return cql.ProveLogin(ctx, roleNode{j}, logins)
 }
 
+// SetPassword gives the superuser of the logins its password, by the one before.
+func (j *JVM) SetPassword(ctx context.Context, logins cassandra.Logins) (string, error) {
+	return cql.SetPassword(ctx, roleNode{j}, logins)
+}
+
 // roleNode is cql.RoleNode.
 type roleNode struct{ *JVM }
 

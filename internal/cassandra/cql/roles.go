@@ -9,6 +9,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/crypto/bcrypt"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 )
 
@@ -201,8 +202,49 @@ func makeRole(ctx context.Context, admin RoleSession, exists bool, login cassand
 	return nil
 }
 
+// ErrPasswordUnknown means that nobody can log in as the superuser by a password that is known.
+var ErrPasswordUnknown = errors.New(v1alpha1.PasswordUnknown)
+
+// SetPassword gives the superuser its password, by the one before: each node reads it as soon as
+// its caches are emptied. It asks before it changes anything, so that it is done again after any
+// interruption, and says what it did. Cassandra refuses a second change within 5 s
+// (5.0.9, role_password_update_min_interval_in_ms).
+func SetPassword(ctx context.Context, n RoleNode, l cassandra.Logins) (string, error) {
+	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
+		return "", err
+	}
+	err := proveLogin(ctx, n, l.Superuser, true)
+	if err == nil {
+		return fmt.Sprintf("superuser %s had the password already", l.Superuser.User), nil
+	}
+	if !errors.Is(err, ErrRefused) {
+		return "", fmt.Errorf("log in as superuser %s: %w", l.Superuser.User, err)
+	}
+	if l.Old == "" {
+		return "", fmt.Errorf("superuser %s: %w", l.Superuser.User, ErrPasswordUnknown)
+	}
+	s, err := n.LogIn(ctx, cassandra.Login{User: l.Superuser.User, Password: l.Old})
+	switch {
+	case errors.Is(err, ErrRefused):
+		return "", fmt.Errorf("superuser %s: %w", l.Superuser.User, ErrPasswordUnknown)
+	case err != nil:
+		return "", fmt.Errorf("log in as superuser %s with the password before: %w", l.Superuser.User, err)
+	}
+	defer s.Close()
+	hash, err := bcrypt.GenerateFromPassword([]byte(l.Superuser.Password), costOfUsers)
+	if err != nil {
+		return "", fmt.Errorf("hash the password of role %s: %w", l.Superuser.User, err)
+	}
+	// It says nothing of SUPERUSER, which nobody may alter of himself (AlterRoleStatement#authorize).
+	if err := s.Change(ctx, fmt.Sprintf("ALTER ROLE %s WITH HASHED PASSWORD = %s", quoteName(l.Superuser.User),
+		quoteText(string(hash)))); err != nil {
+		return "", fmt.Errorf("change the password of role %s: %w", l.Superuser.User, err)
+	}
+	return fmt.Sprintf("superuser %s has another password", l.Superuser.User), n.InvalidateAuthCaches(ctx)
+}
+
 // ProveLogin is nil if a node lets those in whom SetRoles has made, and refuses those whose
-// password others know.
+// password others know, and the password that the superuser had before.
 func ProveLogin(ctx context.Context, n RoleNode, l cassandra.Logins) error {
 	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
 		return err
@@ -212,7 +254,11 @@ func ProveLogin(ctx context.Context, n RoleNode, l cassandra.Logins) error {
 			return fmt.Errorf("log in as %s: %w", login.User, err)
 		}
 	}
-	for _, login := range []cassandra.Login{{User: cassandra.RoleDefault, Password: cassandra.RoleDefault}, l.Root} {
+	known := []cassandra.Login{{User: cassandra.RoleDefault, Password: cassandra.RoleDefault}, l.Root}
+	if l.Old != "" && l.Old != l.Superuser.Password {
+		known = append(known, cassandra.Login{User: l.Superuser.User, Password: l.Old})
+	}
+	for _, login := range known {
 		s, err := n.LogIn(ctx, login)
 		if err == nil {
 			s.Close()

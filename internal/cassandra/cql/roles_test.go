@@ -115,6 +115,9 @@ func (s *fakeSession) Role(_ context.Context, name string) (Role, bool, error) {
 	return Role{}, false, nil
 }
 
+// altered is a password that a superuser gives himself.
+var altered = regexp.MustCompile(`^ALTER ROLE "(\w+)" WITH HASHED PASSWORD = '(\S{60})'$`)
+
 var madeRole = regexp.MustCompile(`^(CREATE ROLE IF NOT EXISTS|ALTER ROLE) "(\w+)" WITH HASHED PASSWORD = '(\S{60})' ` +
 	`AND LOGIN = (true|false) AND SUPERUSER = (true|false)$`)
 
@@ -129,6 +132,12 @@ func (s *fakeSession) Change(_ context.Context, statement string) error {
 	}
 	if grant, is := strings.CutPrefix(statement, "GRANT "); is {
 		s.r.grants = append(s.r.grants, grant)
+		return s.r.call()
+	}
+	if own := altered.FindStringSubmatch(statement); own != nil {
+		of := s.r.roles[own[1]]
+		s.r.roles[own[1]] = &held{of.Role, own[2]}
+		s.r.changed = append(s.r.changed, own[1])
 		return s.r.call()
 	}
 	m := madeRole.FindStringSubmatch(statement)
@@ -236,6 +245,73 @@ func TestSetRolesOfOthers(t *testing.T) {
 				t.Errorf("cost %d, error %v", cost, err)
 			}
 		})
+	}
+}
+
+// TestSetPasswordAgainAfterAnyEnd has the agent killed at each call, and run again: the password is
+// changed once, and the one before is refused.
+func TestSetPasswordAgainAfterAnyEnd(t *testing.T) {
+	cheaply(t)
+	next := logins
+	next.Superuser.Password, next.Old = "another", logins.Superuser.Password
+	ended := 0
+	for end := 0; ; end++ {
+		r := newRing(t)
+		if _, err := r.set(t); err != nil {
+			t.Fatal(err)
+		}
+		r.changed = nil
+		if err := ProveLogin(t.Context(), r, next); !errors.Is(err, ErrRefused) {
+			t.Fatalf("before it is changed: error %v", err)
+		}
+		r.ends = end
+		_, err := SetPassword(t.Context(), r, next)
+		r.ends = -1
+		if err != nil {
+			if ended++; !errors.Is(err, errKilled) {
+				t.Fatalf("killed at call %d: %v", end, err)
+			}
+			if _, err := SetPassword(t.Context(), r, next); err != nil {
+				t.Fatalf("again after call %d: %v", end, err)
+			}
+		}
+		if err := ProveLogin(t.Context(), r, next); err != nil || !slices.Equal(r.changed, []string{"Owner"}) {
+			t.Errorf("again after call %d: changed %v, error %v", end, r.changed, err)
+		}
+		if err == nil {
+			break
+		}
+	}
+	if ended < 6 {
+		t.Errorf("it ended at %d calls", ended)
+	}
+}
+
+func TestSetPasswordOfOthers(t *testing.T) {
+	cheaply(t)
+	for name, c := range map[string]struct {
+		change func(r *fakeRing, l *cassandra.Logins)
+		want   string
+	}{
+		"changed in CQL": {func(r *fakeRing, _ *cassandra.Logins) { r.roles["Owner"].hash = r.hash("x") }, "neither the password of"},
+		"no old one":     {func(_ *fakeRing, l *cassandra.Logins) { l.Old = "" }, "neither the password of the Secret nor"},
+		"no quorum":      {func(r *fakeRing, _ *cassandra.Logins) { r.silent = "Owner" }, "log in as superuser Owner: Unable"},
+		"no superuser": {func(r *fakeRing, l *cassandra.Logins) {
+			r.roles["Owner"] = &held{Role{Login: true}, r.hash(l.Superuser.Password)}
+		}, "it is a superuser: false"},
+		"no password": {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.Password = "" }, "role Owner has no password"},
+	} {
+		r, l := newRing(t), logins
+		if _, err := r.set(t); err != nil {
+			t.Fatal(err)
+		}
+		r.changed = nil
+		l.Superuser.Password, l.Old = "another", logins.Superuser.Password
+		c.change(r, &l)
+		_, err := SetPassword(t.Context(), r, l)
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(r.changed) > 0 {
+			t.Errorf("%s: changed %v, error %v, want %q", name, r.changed, err, c.want)
+		}
 	}
 }
 

@@ -112,7 +112,7 @@ func find(ctx context.Context, c client.Client, namespace, name string) (*left, 
 			continue
 		}
 		if secret, is := o.(*corev1.Secret); is && (secret.Name == v1alpha1.RolesName(name) ||
-			secret.Name == v1alpha1.SuperuserName(name)) {
+			secret.Name == v1alpha1.SuperuserName(name) || secret.Name == v1alpha1.AppliedSuperuserName(name)) {
 			out.passwords = append(out.passwords, secret.Name)
 			continue
 		}

@@ -369,6 +369,9 @@ func (v *View) Authentication() v1alpha1.AuthenticationMode { return v.authentic
 // AsksForPassword says that nobody can log in to the ring without one.
 func (v *View) AsksForPassword() bool { return v.authentication == v1alpha1.AuthenticationPassword }
 
+// AppliedSuperuser is the name of the Secret that agents read the superuser from.
+func (v *View) AppliedSuperuser() string { return v1alpha1.AppliedSuperuserName(v.Cluster.Name) }
+
 // MadeWith is how the ring is made that is opened to form, or that adopts disks.
 func (v *View) MadeWith() *ledger.MadeWith {
 	out := &ledger.MadeWith{Authentication: v.authentication}

@@ -16,6 +16,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/replace"
 	"helenus.io/helenus/internal/core/cluster/rollout"
+	"helenus.io/helenus/internal/core/cluster/rotate"
 	"helenus.io/helenus/internal/core/cluster/stop"
 	"helenus.io/helenus/internal/core/cluster/task"
 	"helenus.io/helenus/internal/core/cluster/upgradesstables"
@@ -56,6 +57,7 @@ var entries = []entry{
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
 	{name: "Leave", when: ringCanChange, run: propose(ledger.LeaveNode)},
 	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true},
+	{name: "Superuser", when: ringCanChange, run: propose(ledger.Rotate)},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
 	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
@@ -70,7 +72,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 		replace.Replace(rules, assassinate.Remove),
 		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules),
-		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), repair.Repair(rules),
+		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 	}, task.Procedures(rules)...)
 }

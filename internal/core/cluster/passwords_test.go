@@ -59,7 +59,7 @@ func TestARingWithPasswordsOpensLast(t *testing.T) {
 	}
 	role := w.snapshot.Shared.Roles["orders-helenus-agent"]
 	if last := role.Rules[len(role.Rules)-1]; !slices.Equal(last.ResourceNames, []string{"orders-roles",
-		"orders-superuser"}) || !slices.Equal(last.Verbs, []string{"get"}) {
+		"orders-superuser-applied"}) || !slices.Equal(last.Verbs, []string{"get"}) {
 		t.Errorf("agents may %+v", last)
 	}
 }

@@ -31,6 +31,7 @@ func TestTraces(t *testing.T) {
 		"forms-three-racks":                      traceFormation,
 		"forms-two-datacenters":                  traceTwoDatacenters,
 		"forms-with-passwords":                   tracePasswords,
+		"rotates-the-superuser":                  traceRotation,
 		"excludes-a-straggler":                   traceStraggler,
 		"excludes-a-straggler-whose-pod-is-gone": traceStragglerWithoutPod,
 		"retries-the-keyspaces":                  traceFailingKeyspaces,

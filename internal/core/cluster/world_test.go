@@ -220,6 +220,21 @@ func (w *world) do(write plan.Write) {
 		} else {
 			w.snapshot.Passwords.Superuser = secret
 		}
+	case plan.CopyPassword:
+		secret, p := write.Object.(*corev1.Secret), &w.snapshot.Passwords
+		if had := p.Applied; had == nil {
+			secret.UID = w.uid("object")
+		} else {
+			secret.UID, p.Old = had.UID, true
+		}
+		secret.ResourceVersion, p.Applied, p.Changed = w.version(), secret, false
+	case plan.DropOldPassword:
+		secret, p := write.Object.(*corev1.Secret), &w.snapshot.Passwords
+		if write.UID != p.Applied.UID || write.ResourceVersion != p.Applied.ResourceVersion {
+			w.t.Fatalf("%s: of another Secret than was seen", write)
+		}
+		secret.UID, secret.ResourceVersion = p.Applied.UID, w.version()
+		p.Applied, p.Old = secret, false
 	case plan.Apply:
 		w.apply(write)
 	case plan.Change:

@@ -14,8 +14,16 @@ type Passwords struct {
 	// Roles is the Secret of the roles that are ours; nil if there is none.
 	Roles *corev1.Secret
 	// Superuser is the Secret of the superuser, ours or the one that the spec names; nil if there
-	// is none. One that the spec names is looked at until the ring forms.
+	// is none. It is looked at each minute.
 	Superuser *corev1.Secret
+	// Applied is the Secret of ours with the superuser as it was applied, or is to be: whatever
+	// becomes of the Superuser's meanwhile; nil if there is none.
+	Applied *corev1.Secret
+	// Changed says that Applied has another content than Superuser, Renamed its user name if that is
+	// another one, and Old that it has the password before, too.
+	Changed bool
+	Renamed string
+	Old     bool
 	// Problem is what is wrong with the content of Superuser; empty if nothing is.
 	Problem string
 }

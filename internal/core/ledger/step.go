@@ -38,6 +38,8 @@ const (
 	Repair Kind = "Repair"
 	// UpgradeSSTables rewrites what the nodes of a rack hold in another format than they write now.
 	UpgradeSSTables Kind = "UpgradeSSTables"
+	// Rotate gives the superuser the password that its Secret has now.
+	Rotate Kind = "RotateSuperuser"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
 )
@@ -75,6 +77,8 @@ const (
 	StageKeyspaces Stage = "Keyspaces"
 	// StageLogin: every node is open for administration and proves that the roles can log in.
 	StageLogin Stage = "Login"
+	// StagePassword: one node changes the password of the superuser.
+	StagePassword Stage = "Password"
 	// StageExtend: keyspaces of the user get replicas in a new datacenter.
 	StageExtend Stage = "Extend"
 	// StageRebuild: the nodes of a new datacenter stream what they are to hold.

@@ -54,6 +54,13 @@ const (
 	IssueCertificate Verb = "IssueCertificate"
 	// MakePasswords makes a Secret with passwords of the ring's roles, which must not exist.
 	MakePasswords Verb = "MakePasswords"
+	// CopyPassword copies user name and password of the superuser's Secret into that of the applied
+	// superuser, by UID, or creates it. What was there becomes the password before, unless there is
+	// one already.
+	CopyPassword Verb = "CopyPassword"
+	// DropOldPassword has that Secret, by UID and ResourceVersion, forget the password before, since
+	// the one of the time in Object's annotations is proven.
+	DropOldPassword Verb = "DropOldPassword"
 	// ApplyStatus makes the status of a task or a schedule what that of Object is, of the
 	// ResourceVersion that was seen. The operator alone writes it.
 	ApplyStatus Verb = "ApplyStatus"

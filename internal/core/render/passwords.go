@@ -22,6 +22,11 @@ func SuperuserSecret(owner Owner) *corev1.Secret {
 	return passwords(owner, v1alpha1.SuperuserName(owner.Name), corev1.SecretTypeBasicAuth)
 }
 
+// AppliedSuperuser is the Secret of the superuser as it is applied, without its content.
+func AppliedSuperuser(owner Owner) *corev1.Secret {
+	return passwords(owner, v1alpha1.AppliedSuperuserName(owner.Name), corev1.SecretTypeBasicAuth)
+}
+
 func passwords(owner Owner, name string, of corev1.SecretType) *corev1.Secret {
 	meta := owner.meta(name, v1alpha1.ComponentCassandra)
 	meta.OwnerReferences = nil

@@ -71,6 +71,12 @@ func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
 	out := &v1alpha1.AuthenticationStatus{Mode: cmp.Or(s.Authentication(), v1alpha1.AuthenticationNone)}
 	if out.Mode == v1alpha1.AuthenticationPassword {
 		out.Superuser = &v1alpha1.SuperuserStatus{SecretName: s.SuperuserSecret()}
+		if applied := s.Passwords.Applied; applied != nil {
+			if at, err := time.Parse(time.RFC3339, applied.Annotations[v1alpha1.AnnotationAppliedAt]); err == nil {
+				out.Superuser.AppliedAt = &metav1.Time{Time: at}
+				out.Superuser.SecretVersion = applied.Annotations[v1alpha1.AnnotationSecretVersion]
+			}
+		}
 	}
 	return &v1alpha1.SecurityStatus{Authentication: out}
 }

@@ -115,6 +115,12 @@ func (p *Process) LogIn(ctx context.Context, login cassandra.Login) (*Session, e
 	return s, nil
 }
 
+// Fits says that a login is that of a role, whoever may be asked.
+func (p *Process) Fits(login cassandra.Login) bool {
+	r, exists := p.role(login.User)
+	return exists && r.Login && p.net.fits(r.hash, login.Password)
+}
+
 // fits says that a hash is of a password. That takes long, and is the same each time.
 func (n *Network) fits(hash, password string) bool {
 	key := [2]string{hash, password}
@@ -144,6 +150,7 @@ func (s *Session) Role(ctx context.Context, name string) (cql.Role, bool, error)
 var (
 	roleStatement = regexp.MustCompile(`^(CREATE|ALTER) ROLE (IF NOT EXISTS )?"(.+)" WITH HASHED PASSWORD = '([^']+)' ` +
 		`AND LOGIN = (true|false) AND SUPERUSER = (true|false)$`)
+	ownPassword    = regexp.MustCompile(`^ALTER ROLE "(.+)" WITH HASHED PASSWORD = '([^']+)'$`)
 	grantStatement = regexp.MustCompile(`^GRANT .+ TO "(.+)"$`)
 )
 
@@ -160,6 +167,14 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 		if _, exists := s.p.role(grant[1]); !exists {
 			return fmt.Errorf("%s doesn't exist", grant[1])
 		}
+		return nil
+	}
+	if own := ownPassword.FindStringSubmatch(statement); own != nil {
+		have, exists := s.p.role(own[1])
+		if !exists {
+			return fmt.Errorf("%s doesn't exist", own[1])
+		}
+		s.p.putRole(own[1], role{hash: own[2], Role: have.Role, at: s.p.line.Now().UnixMicro()})
 		return nil
 	}
 	m := roleStatement.FindStringSubmatch(statement)

@@ -239,6 +239,11 @@ func (j *jvmHost) ProveLogin(ctx context.Context, logins product.Logins) error {
 	return cql.ProveLogin(ctx, roleNode{j}, logins)
 }
 
+// SetPassword is what the real one does, at the node of this pod.
+func (j *jvmHost) SetPassword(ctx context.Context, logins product.Logins) (string, error) {
+	return cql.SetPassword(ctx, roleNode{j}, logins)
+}
+
 // roleNode is cql.RoleNode.
 type roleNode struct{ *jvmHost }
 

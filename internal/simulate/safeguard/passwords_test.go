@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -79,4 +80,22 @@ func TestRolesAreSetBeforeClientsCome(t *testing.T) {
 	early := world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return opensEarly{c} }}
 	caught(t, trial.Trial{Scenario: found(t, "form-password"), Seed: 1, Wrap: early},
 		"is opened to clients before the roles are set")
+}
+
+// forgetsOld keeps no password before.
+type forgetsOld struct{ client.Client }
+
+func (c forgetsOld) Update(ctx context.Context, o client.Object, how ...client.UpdateOption) error {
+	if s, is := o.(*corev1.Secret); is {
+		delete(s.Data, v1alpha1.KeyOldPassword)
+	}
+	return c.Client.Update(ctx, o, how...)
+}
+
+// The password before is kept until the new one is proven.
+func TestTheOldPasswordIsKept(t *testing.T) {
+	s := found(t, "rotate-password")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	forgets := world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return forgetsOld{c} }}
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: forgets}, "no password that is kept lets the superuser in")
 }

@@ -38,6 +38,7 @@ func Catalogue() []*Scenario {
 		scenario("create-rack", "three nodes of one rack form a ring", oneRack),
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		formsWithPasswords(),
+		rotatesPassword(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+

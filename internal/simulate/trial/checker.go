@@ -144,6 +144,7 @@ func (o *checker) changed(e apiserver.Event) {
 	case *corev1.Secret:
 		o.secret(e, object, w.User)
 		o.passwords(e, object, w.User)
+		o.applied(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.contested(e, object)
 		o.asksClients(object)

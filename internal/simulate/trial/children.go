@@ -32,7 +32,7 @@ var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "R
 
 // notRecreated are Secrets on which something rests that could not be made again.
 var notRecreated = []string{v1alpha1.AuthorityName(clusterName), v1alpha1.RolesName(clusterName),
-	v1alpha1.SuperuserName(clusterName)}
+	v1alpha1.SuperuserName(clusterName), v1alpha1.AppliedSuperuserName(clusterName)}
 
 // children are the objects of a kind that belong to the cluster, those aside that are not
 // recreated.

@@ -99,6 +99,8 @@ var chance = map[string]bool{
 	v1alpha1.AnnotationReplacedAgent: true,
 	// Whether a pod was resized or made so.
 	v1alpha1.AnnotationResize: true, "resized": true,
+	// A resourceVersion.
+	v1alpha1.AnnotationSecretVersion: true, "secretVersion": true,
 }
 
 var (

@@ -23,6 +23,35 @@ func formsWithPasswords() *Scenario {
 		Act{Name: "log in", Do: func(*world.World) error { return nil }, Until: asked, Within: 5 * time.Minute})
 }
 
+// rotatesPassword has a person change the password of the superuser in its Secret: once, and twice
+// within three seconds.
+func rotatesPassword() *Scenario {
+	return scenario("rotate-password", "the password in the superuser's Secret changes, and again while it is applied",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
+		Act{Name: "change it", Do: editPassword("one"), Until: rotated, Within: 10 * time.Minute},
+		Act{Name: "change it twice", Do: func(w *world.World) error {
+			err := editPassword("two")(w)
+			w.Line.RunFor(3 * time.Second)
+			return errors.Join(err, editPassword("three")(w))
+		}, Until: rotated, Within: 10 * time.Minute})
+}
+
+func editPassword(to string) func(*world.World) error {
+	return func(w *world.World) error {
+		s := w.Server.Object("Secret", keyOf(v1alpha1.SuperuserName(clusterName))).(*corev1.Secret).DeepCopy()
+		s.Data[corev1.BasicAuthPasswordKey] = []byte(to)
+		return w.User().Update(context.Background(), s)
+	}
+}
+
+// rotated says that every node lets in by the password of the Secret, and that no other is kept.
+func rotated(w *world.World) bool {
+	applied, _ := w.Server.Object("Secret", keyOf(v1alpha1.AppliedSuperuserName(clusterName))).(*corev1.Secret)
+	c := get(w)
+	return applied != nil && applied.Annotations[v1alpha1.AnnotationAppliedAt] != "" &&
+		applied.Data[v1alpha1.KeyOldPassword] == nil && grown(w) && len(c.Status.OpenSteps) == 0 && asked(w)
+}
+
 // asked says that every node lets in the superuser of the Secret, and nobody by the password that
 // everybody knows.
 func asked(w *world.World) bool {
@@ -89,5 +118,23 @@ func (o *checker) passwords(e apiserver.Event, s *corev1.Secret, user string) {
 			o.violated("I7: Secret %s is made again, and other passwords are on the disks", s.Name)
 		}
 	case apiserver.Deleted:
+	}
+}
+
+// applied: whatever the ring has, a password that lets its superuser in is kept.
+func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
+	if s.Name != v1alpha1.AppliedSuperuserName(clusterName) || e.Type == apiserver.Deleted || user == world.UserPerson {
+		return
+	}
+	nodes := jvms(o.w)
+	if !slices.ContainsFunc(nodes, (*cassandra.Process).Locked) {
+		return
+	}
+	name := string(s.Data[corev1.BasicAuthUsernameKey])
+	if !slices.ContainsFunc(nodes, func(p *cassandra.Process) bool {
+		return p.Fits(product.Login{User: name, Password: string(s.Data[corev1.BasicAuthPasswordKey])}) ||
+			p.Fits(product.Login{User: name, Password: string(s.Data[v1alpha1.KeyOldPassword])})
+	}) {
+		o.violated("passwords: no password that is kept lets the superuser in")
 	}
 }

@@ -81,6 +81,10 @@ func recordMembers(v *assess.View, s *procedure.Step) plan.Result {
 // on it: with a password there is nobody else who could log in. A node that is open already, since
 // the ledger was lost, has it.
 func importSuperuser(v *assess.View, s *procedure.Step) plan.Result {
+	if v.Passwords.Applied == nil {
+		s.Describe(0, "Secret %s is read: %s", v.SuperuserSecret(), v.Passwords.Problem)
+		return plan.Waiting("waiting for user name and password in Secret %s", v.SuperuserSecret())
+	}
 	closed := slices.DeleteFunc(s.Wave(), func(name string) bool {
 		n := v.Live(name)
 		return n != nil && n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed
@@ -99,7 +103,7 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	}
 	does, done, next := "sets the system keyspaces", "the system keyspaces are set", ledger.StageOpen
 	if v.AsksForPassword() && s.Kind() == ledger.FormRing {
-		o.Purpose, o.Type, o.Arguments.SuperuserSecret = "roles", v1alpha1.OperationSetRoles, v.SuperuserSecret()
+		o.Purpose, o.Type, o.Arguments.SuperuserSecret = "roles", v1alpha1.OperationSetRoles, v.AppliedSuperuser()
 		does, done, next = "sets the roles and the system keyspaces", "the roles and the system keyspaces are set",
 			ledger.StageLogin
 	}

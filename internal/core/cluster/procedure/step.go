@@ -165,6 +165,16 @@ func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why 
 		Why: why})
 }
 
+// CopyPassword has the Secret of the applied superuser become what that of the superuser is.
+func (s *Step) CopyPassword(why string) {
+	s.engine.draft.Write(CopyPassword(s.engine.view, true, why))
+}
+
+// DropOldPassword has the Secret of the applied superuser forget the password before.
+func (s *Step) DropOldPassword(why string) {
+	s.engine.draft.Write(DropOldPassword(s.engine.view, why))
+}
+
 // updateRecord changes the record of a node, and says whether there is one to change.
 func (e *Engine) updateRecord(node string, live bool, why string, change func(*v1alpha1.CassandraNodeSpec)) bool {
 	n := e.view.Live(node)

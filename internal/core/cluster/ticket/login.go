@@ -16,11 +16,22 @@ func Administer(spec *v1alpha1.CassandraNodeSpec) {
 	spec.ClientTraffic = v1alpha1.TrafficAdministrative
 }
 
-// ProveLogin has every node prove that the roles can log in there, before clients come.
+// ProveLogin has every node prove that the roles can log in there, before clients come. A change of
+// the superuser's password that was suspended for the step is brought to its end first: until then
+// the one that is to be proven may not be the ring's.
 func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
+	if v.Passwords.Old {
+		r, over := s.RunOnOne(procedure.Operation{
+			Purpose: "password", Type: v1alpha1.OperationSetPassword, LastBackoff: time.Minute,
+			Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}, Also: Administer,
+		}, s.Wave(), "gives the superuser another password")
+		if !over {
+			return r
+		}
+	}
 	p := s.Run(procedure.Operation{
 		Purpose: "login", Type: v1alpha1.OperationProveLogin, LastBackoff: 5 * time.Second,
-		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.SuperuserSecret()}, Also: Administer,
+		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}, Also: Administer,
 	}, s.Wave())
 	return Everywhere(s, p, len(s.Wave()), ledger.StageOpen, "proving that the roles can log in")
 }

@@ -29,6 +29,7 @@ func (k *Keeper) passwords() {
 	if k.Passwords.Superuser == nil && k.Cluster.Spec.NamedSuperuser() == "" && k.SuperuserSecret() == ours.Name {
 		wanted = append(wanted, ours)
 	}
+	k.appliedSuperuser()
 	var missing []string
 	for _, secret := range wanted {
 		if k.rolesUnmade() {
@@ -62,13 +63,13 @@ func (k *Keeper) secretsOfAgents() []string {
 	if !k.AsksForPassword() {
 		return nil
 	}
-	return []string{v1alpha1.RolesName(k.Cluster.Name), k.SuperuserSecret()}
+	return []string{v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name)}
 }
 
 // deletePasswords deletes those Secrets of passwords that are ours, as the claims are. Those that
 // an earlier cluster has left are its disks', unless the ring was made with them.
 func (k *Keeper) deletePasswords() {
-	for _, secret := range []*corev1.Secret{k.Passwords.Roles, k.Passwords.Superuser} {
+	for _, secret := range []*corev1.Secret{k.Passwords.Roles, k.Passwords.Superuser, k.Passwords.Applied} {
 		if secret != nil && render.MadeFor(k.Owner(), secret) &&
 			(k.Begun() || secret.Labels[v1alpha1.LabelClusterUID] == string(k.Cluster.UID)) {
 			k.deleteSecret(secret, "volumes.onClusterDeletion is Delete")

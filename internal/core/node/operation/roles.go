@@ -27,14 +27,26 @@ var (
 		}, alterSystemKeyspaces.ConflictsWith...),
 		Check: keyspacesAlterable,
 	}
+	// A password is set although a repair or a cleanup runs for long: a write like that of a client.
+	setPassword = Kind{
+		Type: v1alpha1.OperationSetPassword,
+		ConflictsWith: []v1alpha1.OperationType{
+			v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles, v1alpha1.OperationSetPassword,
+			v1alpha1.OperationProveLogin,
+		},
+		Check: openCQL,
+	}
 	proveLogin = Kind{
 		Type:          v1alpha1.OperationProveLogin,
 		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationProveLogin},
-		Check: func(r Request) *Refusal {
-			if !r.View.NativeRunning {
-				return refuse(v1alpha1.BlockedNativeTransportClosed, "a login is proven by CQL, which is closed")
-			}
-			return nil
-		},
+		Check:         openCQL,
 	}
 )
+
+// openCQL refuses to log in where nobody can.
+func openCQL(r Request) *Refusal {
+	if !r.View.NativeRunning {
+		return refuse(v1alpha1.BlockedNativeTransportClosed, "a login is proven by CQL, which is closed")
+	}
+	return nil
+}
