@@ -37,6 +37,8 @@ const (
 	ComponentCassandra = "cassandra"
 	// ComponentAgent is what the agents need: service account, role, certificates.
 	ComponentAgent = "agent"
+	// ComponentOperator is the operator's own pod.
+	ComponentOperator = "operator"
 	// ComponentLedger is the ledger of a cluster.
 	ComponentLedger = "ledger"
 	// ComponentTask is a task that a schedule has made.
@@ -112,6 +114,9 @@ func ClientServiceName(cluster, datacenter string) string { return cluster + "-"
 
 // DisruptionBudgetName is the PodDisruptionBudget of one datacenter.
 func DisruptionBudgetName(cluster, datacenter string) string { return cluster + "-" + datacenter }
+
+// NetworkPolicyName is the NetworkPolicy of all pods of a cluster.
+func NetworkPolicyName(cluster string) string { return cluster }
 
 // AgentSuffix ends the name of every service account of agents. The admission policies know agents
 // by it, so it is one that nobody else uses by chance.

@@ -106,8 +106,8 @@ const (
 	BlockedCAMissing Reason = "CAMissing"
 	// BlockedPasswordsMissing – a Secret with passwords of the ring's roles was deleted.
 	BlockedPasswordsMissing Reason = "PasswordsMissing"
-	// BlockedSuperuserInvalid – the Secret of the superuser has a user name or a password that cannot
-	// be applied.
+	// BlockedSuperuserInvalid – the Secret of the superuser has a user name or a password that
+	// cannot be applied.
 	BlockedSuperuserInvalid Reason = "SuperuserInvalid"
 	// BlockedSuperuserPasswordUnknown – the superuser's password was changed by somebody else.
 	BlockedSuperuserPasswordUnknown Reason = "SuperuserPasswordUnknown"

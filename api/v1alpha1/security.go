@@ -47,6 +47,10 @@ type Security struct {
 	// Authentication says who may log in.
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
+
+	// NetworkPolicy says who may reach the ring.
+	// +optional
+	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 }
 
 // Authentication says who may log in.

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/operator"
 )
@@ -76,7 +77,8 @@ func run(args []string) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	return operator.Run(ctrl.SetupSignalHandler(), config, operator.Options{
-		Install:        facts.Install{Version: version, ImageRepository: *repository, AgentImage: *agentImage},
+		Install: facts.Install{Version: version, ImageRepository: *repository, AgentImage: *agentImage,
+			Namespace: namespace()},
 		Namespaces:     split(*namespaces),
 		LeaderElection: *elect,
 		LeaseNamespace: *leaseNamespace,
@@ -85,6 +87,15 @@ func run(args []string) error {
 		InspectAddress: *inspect,
 		Log:            log,
 	})
+}
+
+// namespace of the pod that this runs in; empty if it runs in none.
+func namespace() string {
+	name, err := os.ReadFile(layout.TokenDir + "/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
 }
 
 func split(list string) []string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +26,7 @@ var versions = map[string]schema.GroupVersion{
 	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion,
 	"ServiceAccount": corev1.SchemeGroupVersion,
 	"Role":           rbacv1.SchemeGroupVersion, "RoleBinding": rbacv1.SchemeGroupVersion,
-	"PodDisruptionBudget": policyv1.SchemeGroupVersion,
+	"PodDisruptionBudget": policyv1.SchemeGroupVersion, "NetworkPolicy": networkingv1.SchemeGroupVersion,
 }
 
 // caughtUp returns ErrBehind while the cache does not show our own last writes. An object that we

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,6 +102,7 @@ type objects struct {
 	roles    rbacv1.RoleList
 	bindings rbacv1.RoleBindingList
 	budgets  policyv1.PodDisruptionBudgetList
+	policies networkingv1.NetworkPolicyList
 
 	seen map[consistency.Key]consistency.Seen
 }
@@ -109,6 +111,7 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 	o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
 	for _, l := range []client.ObjectList{
 		&o.records, &o.pods, &o.claims, &o.services, &o.configs, &o.accounts, &o.roles, &o.bindings, &o.budgets,
+		&o.policies,
 	} {
 		if err := from.List(ctx, l, client.InNamespace(key.Namespace),
 			client.MatchingLabels{v1alpha1.LabelCluster: key.Name}); err != nil {
@@ -128,6 +131,7 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 	each(o, "Role", o.roles.Items)
 	each(o, "RoleBinding", o.bindings.Items)
 	each(o, "PodDisruptionBudget", o.budgets.Items)
+	each(o, "NetworkPolicy", o.policies.Items)
 	return o, nil
 }
 
@@ -162,6 +166,7 @@ func (o *objects) shared(s *facts.Snapshot) {
 		Roles:           ours(s, "Role", o.roles.Items),
 		RoleBindings:    ours(s, "RoleBinding", o.bindings.Items),
 		ConfigMaps:      ours(s, "ConfigMap", o.configs.Items),
+		NetworkPolicies: ours(s, "NetworkPolicy", o.policies.Items),
 	}
 	if m := s.Shared.ConfigMaps[v1alpha1.LedgerName(s.Cluster.Name)]; m != nil {
 		readLedger(s, m)

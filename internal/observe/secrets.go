@@ -28,8 +28,8 @@ const SecretsFor = 10 * time.Minute
 // what it waits for.
 const pendingSecretsFor = 30 * time.Second
 
-// superuserFor is the same for the Secret of the superuser: a password that somebody changes there is
-// applied after that time at the latest. While it is being applied, it is read as often as every
+// superuserFor is the same for the Secret of the superuser: a password that somebody changes there
+// is applied after that time at the latest. While it is being applied, it is read as often as every
 // applyingFor.
 const (
 	superuserFor = time.Minute

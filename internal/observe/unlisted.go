@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,11 @@ import (
 // cluster is made. An object of ours whose labels somebody took away belongs to the snapshot all
 // the same, so that they are put back; one of somebody else is foreign.
 func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
-	for _, object := range render.SharedObjects(render.OwnerOf(s.Cluster), s.Cluster.Spec.Datacenters) {
+	shared := render.SharedObjects(render.OwnerOf(s.Cluster), s.Cluster.Spec.Datacenters)
+	if s.NetworkPolicy() == v1alpha1.NetworkPolicyManaged {
+		shared = append(shared, render.NetworkPolicy(s.Cluster, s.Install))
+	}
+	for _, object := range shared {
 		kind := object.GetObjectKind().GroupVersionKind().Kind
 		if s.Shared.Has(kind, object.GetName()) {
 			continue
@@ -169,5 +174,7 @@ func addStray(s *facts.Snapshot, object client.Object) {
 		}
 	case *corev1.Secret:
 		s.Shared.Secrets[name] = o
+	case *networkingv1.NetworkPolicy:
+		s.Shared.NetworkPolicies[name] = o
 	}
 }

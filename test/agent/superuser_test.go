@@ -222,7 +222,8 @@ func TestSuperuser(t *testing.T) {
 }
 
 // rotates gives the superuser another password while a client logs in again and again at each node,
-// by the one and by the other: it is let in by one of them at any moment, and by the new one at last.
+// by the one and by the other: it is let in by one of them at any moment, and by the new one at
+// last.
 func (w *world) rotates(t *testing.T, before cassandra.Logins, pods ...*pod) {
 	after := before.Superuser
 	after.Password = "another password that people choose"

@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -20,7 +21,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // TestSamples: every sample is accepted, to the last field, and loses none when the product's own
@@ -123,6 +126,32 @@ func TestPortsOfNetworkPolicy(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("ports %d, want %d", got, want)
 	}
+}
+
+// TestTheOperatorIsLetIn: the network policy of a ring knows the operator by the labels that its
+// pod is installed with.
+func TestTheOperatorIsLetIn(t *testing.T) {
+	objects, err := decode(manifest)
+	must(t, err)
+	policy := render.NetworkPolicy(&v1alpha1.CassandraCluster{}, facts.Install{Namespace: "helenus-system"})
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		have, _, err := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
+		must(t, err)
+		for _, rule := range policy.Spec.Ingress {
+			if rule.Ports[0].Port.IntVal != layout.FactsPort {
+				continue
+			}
+			selector, err := metav1.LabelSelectorAsSelector(rule.From[0].PodSelector)
+			must(t, err)
+			if selector.Matches(labels.Set(have)) && object.GetNamespace() == "helenus-system" {
+				return
+			}
+		}
+	}
+	t.Error("the operator's pod is not let in to the agents")
 }
 
 // TestDefaults: what the schema fills in is visible in the object, and nothing is filled in below

@@ -61,7 +61,7 @@ func TestOperatorRole(t *testing.T) {
 		{Resource: "pods"}, {Resource: "persistentvolumeclaims"}, {Resource: "services"}, {Resource: "configmaps"},
 		{Resource: "serviceaccounts"},
 		{Group: "policy", Resource: "poddisruptionbudgets"}, {Group: rbacGroup, Resource: "roles"},
-		{Group: rbacGroup, Resource: "rolebindings"},
+		{Group: rbacGroup, Resource: "rolebindings"}, {Group: "networking.k8s.io", Resource: "networkpolicies"},
 		{Group: v1alpha1.Group, Resource: "cassandranodes"},
 	} {
 		for _, verb := range []string{"get", "list", "watch", "create", "patch", "update", "delete"} {

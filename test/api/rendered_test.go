@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +29,7 @@ var resources = map[string]string{
 	"Secret":         "secrets",
 	"ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings",
 	"PodDisruptionBudget": "poddisruptionbudgets",
+	"NetworkPolicy":       "networkpolicies",
 	"CassandraNode":       "cassandranodes",
 }
 
@@ -41,7 +44,8 @@ func TestRenderedObjects(t *testing.T) {
 	paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasPrefix(filepath.Base(path), "task-") })
 	paths = append(paths, "testdata/everything.yaml")
 	operator := withToken(tokenOf(t, "helenus-system", "helenus", nil))
-	install := facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent"}
+	install := facts.Install{Version: "test", ImageRepository: "cassandra", AgentImage: "helenus-agent",
+		Namespace: "helenus-system"}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			namespace := namespace(t)
@@ -58,6 +62,11 @@ func TestRenderedObjects(t *testing.T) {
 					secret.Data = map[string][]byte{pki.KeyCertificate: {}, pki.KeyPrivateKey: {}}
 				}
 				makeAs(t, operator, object, nil)
+			}
+			policy, kept := render.NetworkPolicy(cluster, install), networkingv1.NetworkPolicy{}
+			makeAs(t, operator, policy, &kept)
+			if !equality.Semantic.DeepEqual(kept.Spec, policy.Spec) {
+				t.Errorf("the network policy comes back as another, and would be written for ever: %+v", kept.Spec)
 			}
 			made := 0
 			for _, wanted := range render.WantedNodes(cluster, install) {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxDefinitionSize is the largest size of a definition in bytes. kubectl apply keeps the whole
-// object in an annotation, and annotations may have 256 KiB.
+// maxDefinitionSize is the largest size of a definition in bytes of JSON. kubectl apply keeps the
+// whole object in an annotation, as JSON without spaces, and annotations may have 256 KiB.
 const maxDefinitionSize = 256 << 10
 
 // definitions completes the definitions that controller-gen wrote to one directory, and writes them
@@ -79,7 +79,7 @@ func encode(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	if size := max(len(asJSON), len(asYAML)); size >= maxDefinitionSize {
+	if size := len(asJSON); size >= maxDefinitionSize {
 		return nil, fmt.Errorf("it has %d bytes, and may have fewer than %d: shorten descriptions", size,
 			maxDefinitionSize)
 	}

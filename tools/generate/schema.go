@@ -21,6 +21,7 @@ const (
 // the documentation of Kubernetes, and their bounds are added here.
 var kubernetesTypes = []string{
 	"nodeAffinity", "tolerations", "topologySpreadConstraints", "imagePullSecrets", "selector", "dataSource",
+	"namespaceSelector", "podSelector",
 }
 
 // walk visits a schema and all below it. The path of a list's items ends with [], that of a map's

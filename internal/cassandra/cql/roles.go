@@ -235,7 +235,8 @@ func SetPassword(ctx context.Context, n RoleNode, l cassandra.Logins) (string, e
 	if err != nil {
 		return "", fmt.Errorf("hash the password of role %s: %w", l.Superuser.User, err)
 	}
-	// It says nothing of SUPERUSER, which nobody may alter of himself (AlterRoleStatement#authorize).
+	// It says nothing of SUPERUSER, which nobody may alter of himself
+	// (AlterRoleStatement#authorize).
 	if err := s.Change(ctx, fmt.Sprintf("ALTER ROLE %s WITH HASHED PASSWORD = %s", quoteName(l.Superuser.User),
 		quoteText(string(hash)))); err != nil {
 		return "", fmt.Errorf("change the password of role %s: %w", l.Superuser.User, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -107,6 +108,7 @@ func findAnywhere(ctx context.Context, c client.Client, present *v1alpha1.Cassan
 	out := &anywhere{of: map[types.NamespacedName]map[string]int{}}
 	for _, list := range []client.ObjectList{
 		&v1alpha1.CassandraNodeList{}, &corev1.PodList{}, &corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+		&networkingv1.NetworkPolicyList{},
 		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
 		&corev1.PersistentVolumeClaimList{},
 	} {

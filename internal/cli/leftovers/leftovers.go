@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,6 +81,7 @@ func find(ctx context.Context, c client.Client, namespace, name string) (*left, 
 	var all []client.Object
 	for _, list := range []client.ObjectList{
 		&v1alpha1.CassandraNodeList{}, &corev1.PodList{}, &corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+		&networkingv1.NetworkPolicyList{},
 		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.SecretList{},
 		&corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{},
 	} {

@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -139,6 +140,7 @@ func (c *collection) objects(ctx context.Context) error {
 		{"claims", &corev1.PersistentVolumeClaimList{}, of},
 		{"services", &corev1.ServiceList{}, of},
 		{"budgets", &policyv1.PodDisruptionBudgetList{}, of},
+		{"networkpolicies", &networkingv1.NetworkPolicyList{}, of},
 		{"configmaps", &corev1.ConfigMapList{}, of}, // the ledger and the seeds
 	} {
 		if err := c.list(ctx, kind.folder, kind.list, kind.of); err != nil {

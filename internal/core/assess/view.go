@@ -32,6 +32,7 @@ type View struct {
 	LedgerLost bool
 
 	authentication v1alpha1.AuthenticationMode
+	networkPolicy  v1alpha1.NetworkPolicyMode
 	assessed       map[string]Node
 	memberNames    []string
 	*kept
@@ -51,8 +52,8 @@ type kept struct {
 func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
 		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
-		authentication: s.Authentication(),
-		assessed:       make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
+		authentication: s.Authentication(), networkPolicy: s.NetworkPolicy(),
+		assessed: make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
 	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
@@ -372,9 +373,13 @@ func (v *View) AsksForPassword() bool { return v.authentication == v1alpha1.Auth
 // AppliedSuperuser is the name of the Secret that agents read the superuser from.
 func (v *View) AppliedSuperuser() string { return v1alpha1.AppliedSuperuserName(v.Cluster.Name) }
 
+// NetworkPolicy says whether Helenus keeps the network policy of the ring. Nothing that a pass
+// decides changes it.
+func (v *View) NetworkPolicy() v1alpha1.NetworkPolicyMode { return v.networkPolicy }
+
 // MadeWith is how the ring is made that is opened to form, or that adopts disks.
 func (v *View) MadeWith() *ledger.MadeWith {
-	out := &ledger.MadeWith{Authentication: v.authentication}
+	out := &ledger.MadeWith{Authentication: v.authentication, NetworkPolicy: v.networkPolicy}
 	if v.AsksForPassword() {
 		out.SuperuserSecret = v.SuperuserSecret()
 	}

@@ -55,8 +55,13 @@ var fields = map[string]struct {
 		securedBy(v1alpha1.Authentication{Superuser: &v1alpha1.Superuser{SecretName: "mine"}}),
 		"the ring is made without passwords",
 	},
-	"clusterName": {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
-	"paused":      {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
+	"security.networkPolicy.mode": {managed(v1alpha1.NetworkPolicy{}), written},
+	"security.networkPolicy.clients": {managed(v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{}}),
+		written},
+	"security.networkPolicy.metrics":  {managed(v1alpha1.NetworkPolicy{Metrics: everywhere}), written},
+	"security.networkPolicy.external": {managed(v1alpha1.NetworkPolicy{External: everywhere}), written},
+	"clusterName":                     {func(s *v1alpha1.CassandraClusterSpec) { s.ClusterName = "other" }, schema},
+	"paused":                          {func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true }, applies},
 
 	"stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = true }, stops},
 
@@ -359,6 +364,14 @@ func serving(services v1alpha1.Services) func(*v1alpha1.CassandraClusterSpec) {
 
 func securedBy(a v1alpha1.Authentication) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Security = &v1alpha1.Security{Authentication: &a} }
+}
+
+// everywhere are the pods of all namespaces.
+var everywhere = []v1alpha1.NetworkPeer{{NamespaceSelector: &metav1.LabelSelector{}}}
+
+func managed(p v1alpha1.NetworkPolicy) func(*v1alpha1.CassandraClusterSpec) {
+	p.Mode = v1alpha1.NetworkPolicyManaged
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Security.NetworkPolicy = &p }
 }
 
 func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {

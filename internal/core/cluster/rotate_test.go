@@ -164,8 +164,8 @@ func TestWhatIsNoPasswordIsNotApplied(t *testing.T) {
 	}
 }
 
-// What is known of a change is in the Secrets: a ledger that is lost loses none. A copy that is lost
-// is made again, and proven before it counts.
+// What is known of a change is in the Secrets: a ledger that is lost loses none. A copy that is
+// lost is made again, and proven before it counts.
 func TestARotationIsResumed(t *testing.T) {
 	for name, lose := range map[string]func(w *world){
 		"the ledger is lost": func(w *world) { w.snapshot.Ledger = nil },

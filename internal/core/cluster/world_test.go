@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -93,7 +94,8 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 				},
 			},
 			Security: &v1alpha1.Security{
-				Authentication: &v1alpha1.Authentication{Mode: v1alpha1.AuthenticationNone}},
+				Authentication: &v1alpha1.Authentication{Mode: v1alpha1.AuthenticationNone},
+				NetworkPolicy:  &v1alpha1.NetworkPolicy{Mode: v1alpha1.NetworkPolicyNone}},
 			Disruption: v1alpha1.DisruptionPolicy{Consistency: v1alpha1.ConsistencyLocalQuorum},
 			Volumes:    v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimRetain},
 		},
@@ -116,6 +118,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 				ServiceAccounts: map[string]*corev1.ServiceAccount{}, Roles: map[string]*rbacv1.Role{},
 				RoleBindings: map[string]*rbacv1.RoleBinding{},
 				ConfigMaps:   map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{},
+				NetworkPolicies: map[string]*networkingv1.NetworkPolicy{},
 			},
 		},
 	}
@@ -312,6 +315,8 @@ func (w *world) put(object plan.Object) {
 		s.Roles[o.Name] = o
 	case *rbacv1.RoleBinding:
 		s.RoleBindings[o.Name] = o
+	case *networkingv1.NetworkPolicy:
+		s.NetworkPolicies[o.Name] = o
 	case *corev1.ConfigMap:
 		s.ConfigMaps[o.Name] = o
 	case *corev1.Secret:
@@ -408,6 +413,8 @@ func (w *world) remove(write plan.Write) {
 		delete(w.snapshot.Shared.ServiceAccounts, o.Name)
 	case *policyv1.PodDisruptionBudget:
 		delete(w.snapshot.Shared.Budgets, o.Name)
+	case *networkingv1.NetworkPolicy:
+		delete(w.snapshot.Shared.NetworkPolicies, o.Name)
 	case *corev1.ConfigMap:
 		delete(w.snapshot.Shared.ConfigMaps, o.Name)
 		if o.Name == v1alpha1.LedgerName("orders") {

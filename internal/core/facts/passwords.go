@@ -19,8 +19,8 @@ type Passwords struct {
 	// Applied is the Secret of ours with the superuser as it was applied, or is to be: whatever
 	// becomes of the Superuser's meanwhile; nil if there is none.
 	Applied *corev1.Secret
-	// Changed says that Applied has another content than Superuser, Renamed its user name if that is
-	// another one, and Old that it has the password before, too.
+	// Changed says that Applied has another content than Superuser, Renamed its user name if that
+	// is another one, and Old that it has the password before, too.
 	Changed bool
 	Renamed string
 	Old     bool

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,8 @@ type Install struct {
 	ImageRepository string
 	// AgentImage of this release.
 	AgentImage string
+	// Namespace that the operator's pod is in; empty if it is in none.
+	Namespace string
 }
 
 // ObjectName names an object for people.
@@ -142,6 +145,7 @@ type Shared struct {
 	RoleBindings    map[string]*rbacv1.RoleBinding
 	ConfigMaps      map[string]*corev1.ConfigMap
 	Secrets         map[string]*corev1.Secret
+	NetworkPolicies map[string]*networkingv1.NetworkPolicy
 }
 
 // Names of all nodes, sorted.
@@ -206,6 +210,7 @@ func (s Shared) Has(kind, name string) bool {
 		"RoleBinding":         s.RoleBindings[name] != nil,
 		"ConfigMap":           s.ConfigMaps[name] != nil,
 		"Secret":              s.Secrets[name] != nil,
+		"NetworkPolicy":       s.NetworkPolicies[name] != nil,
 	}
 	return has[kind]
 }

@@ -85,6 +85,9 @@ type MadeWith struct {
 	Authentication v1alpha1.AuthenticationMode `json:"authentication"`
 	// SuperuserSecret is the Secret of the superuser; empty without passwords.
 	SuperuserSecret string `json:"superuserSecret,omitempty"`
+	// NetworkPolicy is the mode that counts while the spec names none; empty in a ring that an
+	// earlier release of Helenus made.
+	NetworkPolicy v1alpha1.NetworkPolicyMode `json:"networkPolicy,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.

@@ -58,8 +58,8 @@ const (
 	// superuser, by UID, or creates it. What was there becomes the password before, unless there is
 	// one already.
 	CopyPassword Verb = "CopyPassword"
-	// DropOldPassword has that Secret, by UID and ResourceVersion, forget the password before, since
-	// the one of the time in Object's annotations is proven.
+	// DropOldPassword has that Secret, by UID and ResourceVersion, forget the password before,
+	// since the one of the time in Object's annotations is proven.
 	DropOldPassword Verb = "DropOldPassword"
 	// ApplyStatus makes the status of a task or a schedule what that of Object is, of the
 	// ResourceVersion that was seen. The operator alone writes it.

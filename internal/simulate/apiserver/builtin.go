@@ -6,6 +6,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -46,6 +47,8 @@ func builtins() []builtin {
 		{version: coordinationv1.SchemeGroupVersion, name: "Lease", resource: "leases", rules: leaseRules()},
 		{version: policyv1.SchemeGroupVersion, name: "PodDisruptionBudget", resource: "poddisruptionbudgets",
 			rules: budgetRules()},
+		{version: networkingv1.SchemeGroupVersion, name: "NetworkPolicy", resource: "networkpolicies",
+			rules: networkPolicyRules()},
 	}
 }
 

@@ -133,13 +133,15 @@ func validImage(image string, at *field.Path) field.ErrorList {
 func validPodUpdate(object, old client.Object) (errs field.ErrorList) {
 	now, before := object.(*corev1.Pod).Spec.DeepCopy(), &old.(*corev1.Pod).Spec
 	at := field.NewPath("spec")
-	for name, lists := range map[string][2]int{
-		"containers":     {len(now.Containers), len(before.Containers)},
-		"initContainers": {len(now.InitContainers), len(before.InitContainers)},
-	} {
-		if lists[0] != lists[1] {
-			return field.ErrorList{field.Forbidden(at.Child(name), "pod updates may not add or remove containers")}
-		}
+	changed := ""
+	switch {
+	case len(now.Containers) != len(before.Containers):
+		changed = "containers"
+	case len(now.InitContainers) != len(before.InitContainers):
+		changed = "initContainers"
+	}
+	if changed != "" {
+		return field.ErrorList{field.Forbidden(at.Child(changed), "pod updates may not add or remove containers")}
 	}
 	switch is, was := now.ActiveDeadlineSeconds, before.ActiveDeadlineSeconds; {
 	case is == nil && was != nil:

@@ -57,6 +57,7 @@ var elements = map[string]map[string]any{
 	"keyspaces":        {"name": "shop"},
 	"exceptions": {"name": "look", "type": "Debug", "node": "nobody", "reason": "corrupt file",
 		"until": "2026-01-02T00:00:00Z"},
+	"ipBlock":           {"cidr": "10.0.0.0/8"},
 	"dataSource":        {"kind": "PersistentVolumeClaim", "name": "golden"},
 	"matchFields":       {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
 	"nodeSelectorTerms": {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},
@@ -111,7 +112,10 @@ func (p Property) fixed() bool {
 }
 
 // Repeated says that a property is also at another place of the spec, which comes before this one:
-// nodes are described for the cluster, for a datacenter and for a rack by the same schema.
+// nodes are described for the cluster, for a datacenter and for a rack by the same schema, and so
+// is who may reach a port for each port.
 func Repeated(path string) bool {
-	return strings.HasPrefix(path, "datacenters[].node.") || strings.HasPrefix(path, "datacenters[].racks[].node.")
+	return slices.ContainsFunc([]string{"datacenters[].node.", "datacenters[].racks[].node.",
+		"security.networkPolicy.external[].", "security.networkPolicy.metrics[]."},
+		func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }

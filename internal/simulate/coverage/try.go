@@ -51,6 +51,9 @@ const (
 	settled = 90 * time.Second
 	// patience is how long that may take.
 	patience = 15 * time.Minute
+	// attempted is how long a start takes at most that fails, as every minute does. Meanwhile the
+	// cluster does not say that the node is down.
+	attempted = 10 * time.Second
 )
 
 // attempt is one property in one world.
@@ -126,8 +129,10 @@ func newWorld(kinds *apiserver.Kinds, seed uint64) *world.World {
 
 func (a *attempt) settle() {
 	a.lastWrite = a.w.Line.Now()
-	if !a.w.Line.RunUntil(a.w.Line.Now().Add(patience),
-		func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled }) && !a.outcome().down {
+	quiet := a.w.Line.RunUntil(a.w.Line.Now().Add(patience),
+		func() bool { return a.w.Line.Now().Sub(a.lastWrite) > settled })
+	down := func() bool { return a.blocked(v1alpha1.BlockedChangedNodeDown) }
+	if !quiet && !down() && !a.w.Line.RunUntil(a.w.Line.Now().Add(attempted), down) {
 		a.violated("something is still written after %s", patience)
 	}
 }
@@ -248,6 +253,10 @@ func (a *attempt) step(name string, spec map[string]any) {
 		key := "CassandraNode" + "/" + trial.ClusterName + "-dc1-r1-0"
 		now.end.Objects[key] = fresh.end.Objects[key]
 	}
+	if a.Path == "security.networkPolicy.mode" { // the ledger keeps with which the ring was made
+		key := "ConfigMap" + "/" + v1alpha1.LedgerName(trial.ClusterName)
+		now.end.Objects[key] = fresh.end.Objects[key]
+	}
 	for _, text := range trial.Unlike(now.end, fresh.end) {
 		a.violated("%s, compared with a fresh cluster: %s", name, text)
 	}
@@ -288,11 +297,13 @@ func (a *attempt) outcome() outcome {
 		s.Status == metav1.ConditionTrue {
 		o.stalled = s.Message
 	}
-	blocked := func(reason v1alpha1.Reason) bool {
-		return slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool { return b.Reason == reason })
-	}
-	o.waits, o.down = blocked(v1alpha1.BlockedJoiningNodeNotReady), blocked(v1alpha1.BlockedChangedNodeDown)
+	o.waits, o.down = a.blocked(v1alpha1.BlockedJoiningNodeNotReady), a.blocked(v1alpha1.BlockedChangedNodeDown)
 	return o
+}
+
+func (a *attempt) blocked(reason v1alpha1.Reason) bool {
+	return slices.ContainsFunc(trial.Cluster(a.w).Status.Blocked,
+		func(b v1alpha1.BlockedStep) bool { return b.Reason == reason })
 }
 
 // freshOf is what a new cluster of a spec comes to.

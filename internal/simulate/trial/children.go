@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,7 +29,7 @@ import (
 
 // childKinds are the kinds of the objects that a cluster has beside its pods and claims.
 var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "Role", "RoleBinding", "ConfigMap",
-	"Secret", "CassandraNode"}
+	"Secret", "NetworkPolicy", "CassandraNode"}
 
 // notRecreated are Secrets on which something rests that could not be made again.
 var notRecreated = []string{v1alpha1.AuthorityName(clusterName), v1alpha1.RolesName(clusterName),
@@ -77,6 +78,12 @@ func edits(o client.Object) map[string]func() {
 		out["select others"] = func() {
 			o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
 		}
+	case *networkingv1.NetworkPolicy:
+		out["let everybody in"] = func() {
+			o.Spec.Ingress = append(o.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+		}
+		out["let nobody in"] = func() { o.Spec.Ingress = nil }
+		out["close other pods"] = func() { o.Spec.PodSelector = metav1.LabelSelector{} }
 	case *corev1.ServiceAccount:
 		yes := true
 		out["mount its token"] = func() { o.AutomountServiceAccountToken = &yes }
@@ -155,9 +162,14 @@ func childScenarios() []*Scenario {
 	return scenarios
 }
 
+// confined is a ring with all objects that one can have.
+var confined = threeRacks.with(confine)
+
+func confine(c *v1alpha1.CassandraCluster) { c.Spec.Security.NetworkPolicy = nil }
+
 func childrenDeleted() *Scenario {
 	s := scenario("children-deleted", "somebody deletes the objects of a ring, one kind after the other, and they "+
-		"are recreated", threeRacks,
+		"are recreated", confined,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range childKinds {
 		s.Acts = append(s.Acts, Act{Name: "delete every " + kind, Do: deleteChildren(kind), Until: all(again, asKept),
@@ -168,7 +180,7 @@ func childrenDeleted() *Scenario {
 
 func childrenEdited() *Scenario {
 	s := scenario("children-edited", "somebody edits the objects of a ring, in one way after the other, and they are "+
-		"repaired", threeRacks,
+		"repaired", confined,
 		Act{Name: "look at them", Do: keepEnd})
 	for _, kind := range append(slices.Clone(childKinds), "Pod", "PersistentVolumeClaim") {
 		s.Acts = append(s.Acts, Act{Name: "edit every " + kind, Do: func(w *world.World) error {

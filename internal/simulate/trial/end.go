@@ -31,7 +31,7 @@ type End struct {
 var compared = []string{
 	"CassandraCluster", "CassandraNode", "CassandraTask", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
 	"Secret",
-	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget",
+	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy",
 }
 
 func endOf(r *run) End {

@@ -66,4 +66,4 @@ func ThreeRacks(change func(*v1alpha1.CassandraCluster)) *v1alpha1.CassandraClus
 }
 
 // OneNode is a cluster of one node.
-func OneNode() *v1alpha1.CassandraCluster { return oneNode.cluster() }
+func OneNode() *v1alpha1.CassandraCluster { return oneNode.cluster(confine) }

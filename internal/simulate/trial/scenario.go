@@ -80,7 +80,7 @@ func (s shape) cluster(change ...func(*v1alpha1.CassandraCluster)) *v1alpha1.Cas
 metadata: {namespace: %s, name: %s}
 spec:
   version: 5.0.6
-  security: {authentication: {mode: None}}
+  security: {authentication: {mode: None}, networkPolicy: {mode: None}}
   node:
     resources: {limits: {memory: 2Gi}}
     storage: {claims: {data: {size: 2Gi}}}
@@ -145,7 +145,7 @@ func gone(w *world.World) bool {
 		return false
 	}
 	for _, kind := range []string{"CassandraNode", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget",
-		"ServiceAccount", "Role", "RoleBinding"} {
+		"NetworkPolicy", "ServiceAccount", "Role", "RoleBinding"} {
 		for _, o := range w.Server.Objects(kind) {
 			if o.GetLabels()[v1alpha1.LabelCluster] == clusterName {
 				return false

@@ -282,7 +282,7 @@ func listFrom(version string) *metav1.ListOptions {
 // clean are the kinds that are compared.
 var clean = map[string]bool{
 	"CassandraCluster": true, "CassandraNode": true, "ConfigMap": true, "Event": true, "Lease": true, "Namespace": true,
-	"Node": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
+	"NetworkPolicy": true, "Node": true, "PersistentVolume": true, "PersistentVolumeClaim": true,
 	"Pod": true, "PodDisruptionBudget": true, "Role": true, "RoleBinding": true, "Secret": true, "Service": true,
 	"ServiceAccount": true,
 }

@@ -53,6 +53,10 @@ var changesOf = map[string][]change{
 		{"spec.unhealthyPodEvictionPolicy", "AlwaysAllow"}, {"spec.unhealthyPodEvictionPolicy", "Bogus"},
 		{"status.disruptionsAllowed", int64(3)},
 	},
+	"NetworkPolicy": {
+		{"spec.ingress", nil}, {"spec.ingress[0].from", nil}, {"spec.ingress[0].ports[0].port", int64(9999)},
+		{"spec.podSelector.matchLabels.color", "red"},
+	},
 	"Service": {
 		{"spec.publishNotReadyAddresses", true}, {"spec.publishNotReadyAddresses", nil}, {"spec.selector.color", "red"},
 		{"spec.ports[0].port", int64(9999)}, {"spec.ports[0].port", int64(0)}, {"spec.ports[0].protocol", "UDP"},

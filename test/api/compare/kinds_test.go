@@ -136,6 +136,7 @@ func addRendered(t *testing.T, cluster *v1alpha1.CassandraCluster, install facts
 		}
 		addBody(t, object)
 	}
+	addBody(t, render.NetworkPolicy(cluster, install))
 	addBody(t, render.Seeds(by, []string{"10.0.0.1"}, nil))
 	addBody(t, render.Ledger(by, map[string]string{"a": "b"}))
 	wanted := render.WantedNodes(cluster, install)[0]

@@ -71,6 +71,7 @@ func (k *Keeper) Deletion() plan.Result {
 	}
 	deleteEach(k, k.Shared.Services)
 	deleteEach(k, k.Shared.Budgets)
+	deleteEach(k, k.Shared.NetworkPolicies)
 	deleteEach(k, k.Shared.RoleBindings)
 	deleteEach(k, k.Shared.Roles)
 	deleteEach(k, k.Shared.ServiceAccounts)

@@ -33,6 +33,7 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 		ensure(k, k.Shared.Services, render.ClientService(o, dc, k.Cluster.Spec.Services), repairService, edited)
 		k.budget(procedure.Budget(k.View, dc, rangesMove))
 	}
+	k.network()
 	if n := len(k.draft.Writes) - before; n > 0 {
 		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to repair"}
 	}

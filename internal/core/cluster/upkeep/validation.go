@@ -85,7 +85,7 @@ func (k *Keeper) checkSpec() error {
 		return fmt.Errorf("bootstrap.adopt.clusterUID is %q, the uid of this cluster itself: it must be that of an "+
 			"earlier one", spec.AdoptedUID())
 	}
-	if err := errors.Join(k.checkMaxUnavailable(), k.checkPasswords()); err != nil {
+	if err := errors.Join(k.checkMaxUnavailable(), k.checkPasswords(), k.checkNetwork()); err != nil {
 		return err
 	}
 	if spec.Stopped && !k.Begun() && !k.LedgerLost {

@@ -27,7 +27,8 @@ var (
 		}, alterSystemKeyspaces.ConflictsWith...),
 		Check: keyspacesAlterable,
 	}
-	// A password is set although a repair or a cleanup runs for long: a write like that of a client.
+	// A password is set although a repair or a cleanup runs for long: a write like that of a
+	// client.
 	setPassword = Kind{
 		Type: v1alpha1.OperationSetPassword,
 		ConflictsWith: []v1alpha1.OperationType{
