@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -97,9 +98,16 @@ func TestTasks(t *testing.T) {
 		}
 		return nil
 	})
-	for _, n := range ring.Nodes(t.Context()) {
-		if left := n.Spec.Operations; len(left) > 0 {
-			t.Errorf("node %s is still asked for %+v", n.Name, left)
+	// The results are written first: the step that takes the operations from the records is open
+	// until then.
+	if err := ring.Until(t.Context(), time.Minute, "no node is asked for an operation", func(now follow.Sight) error {
+		for _, n := range now.Nodes(ring.Name) {
+			if left := n.Spec.Operations; len(left) > 0 {
+				return fmt.Errorf("node %s is still asked for %+v", n.Name, left)
+			}
 		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,6 +15,10 @@ import (
 // repairPoll is how often a repair is asked for: Cassandra loses what it tells by itself.
 const repairPoll = 2 * time.Second
 
+// recordedWithin is for how long a repair that was just started may be unknown: Cassandra records
+// it on the thread that runs it (RepairRunnable#runMayThrow in 4.1, RepairCoordinator in 5.0).
+const recordedWithin = time.Minute
+
 func repair(ctx context.Context, t *task) (string, error) {
 	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
 		PrimaryRangesOnly: t.arguments.PrimaryRange, Tables: t.arguments.Tables}
@@ -26,12 +30,14 @@ func repair(ctx context.Context, t *task) (string, error) {
 		options.Hosts = hosts
 	}
 	return t.eachKeyspace(ctx, "repaired", func(name string) error {
+		unknown := time.Duration(0)
 		if !t.resumed || t.handle.Asked {
 			if started, err := t.startRepair(ctx, name, options); err != nil || !started {
 				return err
 			}
+			unknown = recordedWithin
 		}
-		return t.awaitRepair(ctx, t.handle.Command)
+		return t.awaitRepair(ctx, t.handle.Command, unknown)
 	})
 }
 
@@ -92,7 +98,8 @@ func (t *task) startRepair(ctx context.Context, keyspace string, options cassand
 	return true, nil
 }
 
-func (t *task) awaitRepair(ctx context.Context, command int) error {
+// awaitRepair waits for the end of a repair, which the JVM may not know yet for some time.
+func (t *task) awaitRepair(ctx context.Context, command int, unknown time.Duration) error {
 	for {
 		status, err := t.JVM.RepairStatus(ctx, command)
 		switch {
@@ -102,8 +109,12 @@ func (t *task) awaitRepair(ctx context.Context, command int) error {
 			return nil
 		case status.State == cassandra.RepairFailed:
 			return fmt.Errorf("repair failed: %s", strings.Join(status.Messages, "; "))
-		case status.State != cassandra.RepairInProgress:
+		case status.State == cassandra.RepairInProgress:
+			unknown = 0
+		case unknown <= 0:
 			return errors.New("the JVM does not know how the repair ended: it was restarted, or a day has passed")
+		default:
+			unknown -= repairPoll
 		}
 		if err := t.Wait(ctx, repairPoll); err != nil {
 			return fmt.Errorf("await the end of repair %d: %w", command, err)
