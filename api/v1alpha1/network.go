@@ -8,8 +8,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type NetworkPolicyMode string
 
 const (
-	// NetworkPolicyManaged – Helenus keeps a NetworkPolicy: nobody reaches a port but whom it lets
-	// in.
+	// NetworkPolicyManaged – Helenus keeps a NetworkPolicy that allows the listed peers and denies
+	// all other ingress.
 	NetworkPolicyManaged NetworkPolicyMode = "Managed"
 	// NetworkPolicyNone – Helenus keeps none.
 	NetworkPolicyNone NetworkPolicyMode = "None"
@@ -25,7 +25,8 @@ type NetworkPolicy struct {
 	// +optional
 	Mode NetworkPolicyMode `json:"mode,omitempty"`
 
-	// Clients may reach CQL (9042). Default: all pods of the namespace. An empty list is nobody.
+	// Clients may reach CQL (9042). Default: all pods of the namespace. An empty list allows no
+	// client.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	Clients []NetworkPeer `json:"clients,omitzero"`
@@ -44,7 +45,7 @@ type NetworkPolicy struct {
 
 // NetworkPeer is somebody who may reach a port: pods, or a block of addresses.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.namespaceSelector) || has(self.podSelector) || has(self.ipBlock)`,message=`{} selects nobody by name and would let in everybody: write podSelector: {} for all pods of the namespace, namespaceSelector: {} for all pods of all namespaces, or an ipBlock`
+// +kubebuilder:validation:XValidation:rule=`has(self.namespaceSelector) || has(self.podSelector) || has(self.ipBlock)`,message=`{} is an empty peer and would allow all sources: write podSelector: {} for all pods of the namespace, namespaceSelector: {} for all pods of all namespaces, or an ipBlock`
 // +kubebuilder:validation:XValidation:rule=`!has(self.ipBlock) || !has(self.namespaceSelector) && !has(self.podSelector)`,message=`ipBlock stands alone: pods that are selected are an entry of their own`
 type NetworkPeer struct {
 	// NamespaceSelector selects namespaces by their labels; {} is all of them. Without it the pods

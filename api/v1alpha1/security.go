@@ -8,9 +8,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type AuthenticationMode string
 
 const (
-	// AuthenticationPassword – whoever has the name and the password of a role.
+	// AuthenticationPassword – clients log in as a role with its password.
 	AuthenticationPassword AuthenticationMode = "Password"
-	// AuthenticationNone – everybody who reaches the port of CQL, with all rights.
+	// AuthenticationNone – clients need no login, and have all permissions.
 	AuthenticationNone AuthenticationMode = "None"
 )
 

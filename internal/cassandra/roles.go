@@ -11,16 +11,6 @@ import (
 	"helenus.io/helenus/internal/jolokia"
 )
 
-// Roles that have a name of ours, or of Cassandra.
-const (
-	// RoleRoot is a superuser that is there before CQL opens, and makes the others.
-	RoleRoot = v1alpha1.RoleRoot
-	// RoleOperator is whom the agent logs in as.
-	RoleOperator = v1alpha1.RoleOperator
-	// RoleDefault is the superuser that Cassandra makes, and whose password everybody knows.
-	RoleDefault = v1alpha1.RoleDefault
-)
-
 // Login is who logs in by CQL.
 type Login struct{ User, Password string }
 
@@ -34,7 +24,7 @@ type Logins struct {
 // Check says what of the logins cannot be. Cassandra 5.0 makes a role with a quote in its name by
 // half (CIDRPermissionsManager#setCidrGroupsForRole).
 func (l Logins) Check() error {
-	if ours := []string{RoleRoot, RoleOperator, RoleDefault}; slices.Contains(ours, l.Superuser.User) {
+	if ours := []string{v1alpha1.RoleRoot, v1alpha1.RoleOperator, v1alpha1.RoleDefault}; slices.Contains(ours, l.Superuser.User) {
 		return fmt.Errorf("superuser %s: the name is taken, choose another one", l.Superuser.User)
 	}
 	if strings.Contains(l.Superuser.User, "'") {

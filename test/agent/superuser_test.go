@@ -38,8 +38,8 @@ func (w *world) putSecrets() cassandra.Logins {
 	w.t.Helper()
 	l := cassandra.Logins{
 		Superuser: cassandra.Login{User: "Shop Owner", Password: "a password that people choose"},
-		Root:      cassandra.Login{User: cassandra.RoleRoot, Password: rand.Text()},
-		Operator:  cassandra.Login{User: cassandra.RoleOperator, Password: rand.Text()},
+		Root:      cassandra.Login{User: v1alpha1.RoleRoot, Password: rand.Text()},
+		Operator:  cassandra.Login{User: v1alpha1.RoleOperator, Password: rand.Text()},
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(l.Root.Password), bcrypt.MinCost)
 	if err != nil {
@@ -72,7 +72,7 @@ type prober struct {
 func probeDefault(t *testing.T, pods ...*pod) *prober {
 	ctx, end := context.WithCancel(t.Context())
 	p := &prober{end: end, over: make(chan struct{})}
-	known := cassandra.Login{User: cassandra.RoleDefault, Password: cassandra.RoleDefault}
+	known := cassandra.Login{User: v1alpha1.RoleDefault, Password: v1alpha1.RoleDefault}
 	go func() {
 		defer close(p.over)
 		tick := time.NewTicker(50 * time.Millisecond)

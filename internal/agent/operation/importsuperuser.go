@@ -6,7 +6,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/superuser"
-	"helenus.io/helenus/internal/cassandra"
 )
 
 // importSuperuser has the JVM load an SSTable with the role helenus_root, unless the node has a row
@@ -17,7 +16,7 @@ func importSuperuser(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files, err := superuser.SSTable(string(secret[rootHash]))
+	files, err := superuser.SSTable(string(secret[v1alpha1.KeyRootHash]))
 	if err != nil {
 		return "", err
 	}
@@ -26,7 +25,7 @@ func importSuperuser(ctx context.Context, t *task) (string, error) {
 	}
 	in, err := t.superuserIn(ctx)
 	if err != nil || len(in) > 0 {
-		return "role " + cassandra.RoleRoot + " was there already", err
+		return "role " + v1alpha1.RoleRoot + " was there already", err
 	}
 	if err := t.PlaceSSTable(superuser.Keyspace, superuser.Table+"-"+superuser.TableID, superuser.Name, files); err != nil {
 		return "", err
@@ -38,11 +37,11 @@ func importSuperuser(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	if len(in) == 0 {
-		return "", fmt.Errorf("the JVM has not loaded the SSTable with role %s; its log says why", cassandra.RoleRoot)
+		return "", fmt.Errorf("the JVM has not loaded the SSTable with role %s; its log says why", v1alpha1.RoleRoot)
 	}
-	return "imported role " + cassandra.RoleRoot, nil
+	return "imported role " + v1alpha1.RoleRoot, nil
 }
 
 func (t *task) superuserIn(ctx context.Context) ([]string, error) {
-	return t.JVM.SSTablesForKey(ctx, superuser.Keyspace, superuser.Table, cassandra.RoleRoot)
+	return t.JVM.SSTablesForKey(ctx, superuser.Keyspace, superuser.Table, v1alpha1.RoleRoot)
 }

@@ -10,10 +10,6 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 )
 
-// rootHash is the key of the bcrypt hash of helenus_root's password, beside the passwords under the
-// names of our roles.
-const rootHash = cassandra.RoleRoot + ".hash"
-
 func setRoles(ctx context.Context, t *task) (string, error) {
 	logins, err := t.logins(ctx)
 	if err != nil {
@@ -36,7 +32,7 @@ func proveLogin(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s and %s log in, %s and %s are refused", logins.Superuser.User, logins.Operator.User,
-		cassandra.RoleDefault, logins.Root.User), t.JVM.ProveLogin(ctx, logins)
+		v1alpha1.RoleDefault, logins.Root.User), t.JVM.ProveLogin(ctx, logins)
 }
 
 // logins are those of the Secrets. They are kept for as long as the operation runs.
@@ -52,8 +48,8 @@ func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
 	return cassandra.Logins{
 		Superuser: cassandra.Login{User: string(superuser[corev1.BasicAuthUsernameKey]),
 			Password: string(superuser[corev1.BasicAuthPasswordKey])},
-		Root:     loginOf(roles, cassandra.RoleRoot),
-		Operator: loginOf(roles, cassandra.RoleOperator),
+		Root:     loginOf(roles, v1alpha1.RoleRoot),
+		Operator: loginOf(roles, v1alpha1.RoleOperator),
 		Old:      string(superuser[v1alpha1.KeyOldPassword]),
 	}, nil
 }
@@ -62,7 +58,7 @@ func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
 func OperatorLogin(ctx context.Context, secret func(context.Context, string) (map[string][]byte, error),
 	cluster string) (cassandra.Login, error) {
 	roles, err := secret(ctx, v1alpha1.RolesName(cluster))
-	return loginOf(roles, cassandra.RoleOperator), err
+	return loginOf(roles, v1alpha1.RoleOperator), err
 }
 
 func loginOf(roles map[string][]byte, name string) cassandra.Login {

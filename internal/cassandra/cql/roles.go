@@ -88,7 +88,7 @@ func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 	if err != nil {
 		return "", err
 	}
-	if err := lock(ctx, admin, cassandra.RoleDefault); err != nil {
+	if err := lock(ctx, admin, v1alpha1.RoleDefault); err != nil {
 		return "", err
 	}
 	if !complete {
@@ -107,11 +107,11 @@ func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 		return "", fmt.Errorf("log in as the superuser that was made: %w", err)
 	}
 	defer superuser.Close()
-	if err := lock(ctx, superuser, cassandra.RoleRoot); err != nil {
+	if err := lock(ctx, superuser, v1alpha1.RoleRoot); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s; made superuser %s and role %s, locked %s and %s", done, l.Superuser.User,
-		l.Operator.User, cassandra.RoleDefault, cassandra.RoleRoot), n.InvalidateAuthCaches(ctx)
+		l.Operator.User, v1alpha1.RoleDefault, v1alpha1.RoleRoot), n.InvalidateAuthCaches(ctx)
 }
 
 // administrator is a session of the user's superuser if it is complete, and else of helenus_root.
@@ -255,7 +255,7 @@ func ProveLogin(ctx context.Context, n RoleNode, l cassandra.Logins) error {
 			return fmt.Errorf("log in as %s: %w", login.User, err)
 		}
 	}
-	known := []cassandra.Login{{User: cassandra.RoleDefault, Password: cassandra.RoleDefault}, l.Root}
+	known := []cassandra.Login{{User: v1alpha1.RoleDefault, Password: v1alpha1.RoleDefault}, l.Root}
 	if l.Old != "" && l.Old != l.Superuser.Password {
 		known = append(known, cassandra.Login{User: l.Superuser.User, Password: l.Old})
 	}

@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 )
 
 var logins = cassandra.Logins{
 	Superuser: cassandra.Login{User: "Owner", Password: "that people choose"},
-	Root:      cassandra.Login{User: cassandra.RoleRoot, Password: "known root"},
-	Operator:  cassandra.Login{User: cassandra.RoleOperator, Password: "known operator"},
+	Root:      cassandra.Login{User: v1alpha1.RoleRoot, Password: "known root"},
+	Operator:  cassandra.Login{User: v1alpha1.RoleOperator, Password: "known operator"},
 }
 
 // fakeRing is what a node knows of roles.
@@ -43,7 +44,7 @@ type held struct {
 
 func newRing(t *testing.T) *fakeRing {
 	r := &fakeRing{t: t, roles: map[string]*held{}, cache: map[string]*held{}, ends: -1, fits: map[[2]string]bool{}}
-	r.roles[cassandra.RoleRoot] = &held{Role{true, true}, r.hash(logins.Root.Password)}
+	r.roles[v1alpha1.RoleRoot] = &held{Role{true, true}, r.hash(logins.Root.Password)}
 	return r
 }
 
@@ -195,7 +196,7 @@ func TestSetRolesAgainAfterAnyEnd(t *testing.T) {
 				t.Errorf("again after call %d: %s is not granted", end, grant)
 			}
 		}
-		if r.fit(r.roles[cassandra.RoleRoot].hash, logins.Root.Password) {
+		if r.fit(r.roles[v1alpha1.RoleRoot].hash, logins.Root.Password) {
 			t.Error("helenus_root has the password that is known")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
 	"helenus.io/helenus/internal/core/ring"
@@ -23,7 +24,7 @@ type Session struct {
 // CQL connects to the node, with a login that SetRoles makes if it asks for one. It is refused
 // while the native transport is closed.
 func (p *Process) CQL(ctx context.Context) (*Session, error) {
-	s := &Session{p, cassandra.RoleOperator}
+	s := &Session{p, v1alpha1.RoleOperator}
 	err := s.round(ctx)
 	if err == nil {
 		err = p.letIn()

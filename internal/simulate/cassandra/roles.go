@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
 )
@@ -74,11 +75,11 @@ func (p *Process) setDefaultRole() {
 			return
 		}
 	}
-	hash, err := bcrypt.GenerateFromPassword([]byte(cassandra.RoleDefault), bcrypt.MinCost)
+	hash, err := bcrypt.GenerateFromPassword([]byte(v1alpha1.RoleDefault), bcrypt.MinCost)
 	if err != nil {
 		return
 	}
-	p.putRole(cassandra.RoleDefault, role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}})
+	p.putRole(v1alpha1.RoleDefault, role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}})
 	if p.net.defaulted != nil {
 		p.net.defaulted(p)
 	}
@@ -91,14 +92,14 @@ func (n *Network) WatchDefaulted(tell func(*Process)) { n.defaulted = tell }
 // Locked says that nobody is let in any more by the role that a ring begins with, and somebody by
 // others: what SetRoles has done.
 func (p *Process) Locked() bool {
-	root, made := p.role(cassandra.RoleRoot)
-	operator, _ := p.role(cassandra.RoleOperator)
+	root, made := p.role(v1alpha1.RoleRoot)
+	operator, _ := p.role(v1alpha1.RoleOperator)
 	return made && !root.Login && operator.Login
 }
 
 // Imported says that somebody can be let in, if only by the role that a ring begins with.
 func (p *Process) Imported() bool {
-	_, imported := p.role(cassandra.RoleRoot)
+	_, imported := p.role(v1alpha1.RoleRoot)
 	return imported
 }
 
@@ -201,7 +202,7 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 // letIn is whether one who administers the ring, or a client of it, is let in by the roles that
 // SetRoles makes.
 func (p *Process) letIn() error {
-	if operator, _ := p.role(cassandra.RoleOperator); p.AsksPassword() && !operator.Login {
+	if operator, _ := p.role(v1alpha1.RoleOperator); p.AsksPassword() && !operator.Login {
 		return cql.ErrRefused
 	}
 	return nil
@@ -225,7 +226,7 @@ func (p *Process) loadNewSSTables(arguments []json.RawMessage) (json.RawMessage,
 	}
 	p.sleep(p.net.within(20*time.Millisecond, 100*time.Millisecond))
 	if hash := hashInData.Find(p.disk.placed); hash != nil {
-		p.disk.putRole(cassandra.RoleRoot,
+		p.disk.putRole(v1alpha1.RoleRoot,
 			role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}, at: 1})
 	}
 	p.disk.placed = nil

@@ -65,7 +65,7 @@ func asked(w *world.World) bool {
 	return !slices.ContainsFunc(nodes, func(p *cassandra.Process) bool {
 		_, err := p.LogIn(context.Background(), login)
 		_, known := p.LogIn(context.Background(),
-			product.Login{User: product.RoleDefault, Password: product.RoleDefault})
+			product.Login{User: v1alpha1.RoleDefault, Password: v1alpha1.RoleDefault})
 		return err != nil || !errors.Is(known, cql.ErrRefused)
 	})
 }
