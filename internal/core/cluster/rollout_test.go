@@ -225,6 +225,23 @@ func TestARestartThatComesWhileAllAreChangedAtOnce(t *testing.T) {
 	w.rolledOut()
 }
 
+// A node that was taken out of the step, as one that was replaced, counts neither as done nor as left.
+func TestProgressIsThatOfTheNodesOfTheStep(t *testing.T) {
+	w := inSoak(t)
+	w.snapshot.Ledger.Step.Withdrawn = []string{three[0]}
+	var seen []int32
+	for range 200 {
+		made := w.pass()
+		w.now = w.now.Add(10 * time.Second)
+		if step := made.Current; step != nil && step.Progress != nil && !slices.Contains(seen, *step.Progress) {
+			seen = append(seen, *step.Progress)
+		}
+	}
+	if want := []int32{0, 50, 100}; !slices.Equal(seen, want) {
+		t.Errorf("the progress was %v, want %v", seen, want)
+	}
+}
+
 // An agent by whose clock it is two minutes later can still begin a restart.
 func TestARestartCanBeBegunByAnotherClock(t *testing.T) {
 	n := inSoak(t).snapshot.Nodes[three[0]].Record

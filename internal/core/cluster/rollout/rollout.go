@@ -192,10 +192,18 @@ func (p *pass) rest(yes bool) {
 	}
 }
 
-// describe says in the status what the roll-out does.
+// describe says in the status what the roll-out does. Nodes that were taken out of the step are
+// neither done nor left: they have joined as the spec describes them.
 func (p *pass) describe(format string, args ...any) {
 	pending, _ := p.pending()
-	p.step.Describe(max(len(p.step.Nodes())-len(pending)-len(p.state.Wave), 0), format, args...)
+	wave := p.step.Wave()
+	done := len(wave)
+	for _, name := range slices.Concat(pending, p.state.Wave) {
+		if _, found := slices.BinarySearch(wave, name); found {
+			done--
+		}
+	}
+	p.step.Describe(done, format, args...)
 }
 
 // pending are the members that are not what the spec describes and are in no wave, in the order of
