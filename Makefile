@@ -59,7 +59,7 @@ build: ## Build the product's commands into bin/
 	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
 
 images: $(BIN)/images ## Build all images: Cassandra's and our own (cached by the hash of what goes in)
-	$(BIN)/images build
+	$(BIN)/images build cassandra own --repo .
 
 # Go knows best whether a command is up to date.
 .PHONY: $(BIN)/localkube $(BIN)/images
