@@ -27,6 +27,9 @@ const (
 	RoleDefault = "cassandra"
 )
 
+// RootToken is the token of RoleRoot by Cassandra's Murmur3Partitioner.
+const RootToken = 3657325495109191048
+
 // KeyRootHash of the Secret of roles is the bcrypt hash of the password of RoleRoot. The passwords
 // themselves are there by the names of their roles.
 const KeyRootHash = RoleRoot + ".hash"

@@ -115,6 +115,8 @@ func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 }
 
 // administrator is a session of the user's superuser if it is complete, and else of helenus_root.
+// Until system_auth is replicated it may not be known in this datacenter whether there is the
+// former; then the latter finds out.
 func administrator(ctx context.Context, n RoleNode, l cassandra.Logins) (s RoleSession, complete bool, err error) {
 	s, err = n.LogIn(ctx, l.Superuser)
 	if err == nil {
@@ -122,15 +124,19 @@ func administrator(ctx context.Context, n RoleNode, l cassandra.Logins) (s RoleS
 			return s, true, nil
 		}
 		s.Close()
+		if err != nil {
+			return nil, false, fmt.Errorf("see whether %s is a superuser: %w", l.Superuser.User, err)
+		}
 	}
-	if err != nil && !errors.Is(err, ErrRefused) {
+	s, rootErr := n.LogIn(ctx, l.Root)
+	switch {
+	case rootErr == nil:
+		return s, false, nil
+	case err != nil && !errors.Is(err, ErrRefused):
 		return nil, false, fmt.Errorf("log in as superuser %s: %w", l.Superuser.User, err)
 	}
-	if s, err = n.LogIn(ctx, l.Root); err != nil {
-		return nil, false, fmt.Errorf("log in as %s, since there is no superuser %s with the password: %w",
-			l.Root.User, l.Superuser.User, err)
-	}
-	return s, false, nil
+	return nil, false, fmt.Errorf("log in as %s, since there is no superuser %s with the password: %w",
+		l.Root.User, l.Superuser.User, rootErr)
 }
 
 // isSuperuser says what the one is who has logged in.

@@ -305,6 +305,30 @@ func (r *Ring) Nodes() []ring.Node {
 	return out
 }
 
+// OwnerOf is the member that owns a token: the first whose own token is not less, else the first of
+// all. Nil if the view has no member.
+func (r *Ring) OwnerOf(token int64) *Endpoint {
+	var next, first *Endpoint
+	var nextAt, firstAt int64
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		if !e.Member() {
+			continue
+		}
+		if first == nil || e.Tokens[0] < firstAt { // they ascend
+			first, firstAt = e, e.Tokens[0]
+		}
+		at, _ := slices.BinarySearch(e.Tokens, token)
+		if at < len(e.Tokens) && (next == nil || e.Tokens[at] < nextAt) {
+			next, nextAt = e, e.Tokens[at]
+		}
+	}
+	if next == nil {
+		return first
+	}
+	return next
+}
+
 // RingTokens are the tokens that the endpoint owns.
 func (e Endpoint) RingTokens() []ring.Token {
 	out := make([]ring.Token, len(e.Tokens))

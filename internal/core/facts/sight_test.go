@@ -21,3 +21,19 @@ func TestMembersThatAreSeenDown(t *testing.T) {
 		t.Errorf("down are %q, want %q", got, want)
 	}
 }
+
+func TestOwnerOf(t *testing.T) {
+	r := &Ring{Endpoints: []Endpoint{
+		{HostID: "has left", Status: StatusLeft, Tokens: []int64{1}},
+		{HostID: "a", Status: StatusNormal, Tokens: []int64{-50, 20}},
+		{HostID: "b", Status: StatusNormal, Tokens: []int64{-10, 70}},
+	}}
+	for token, want := range map[int64]string{-60: "a", -50: "a", -49: "b", 0: "a", 20: "a", 21: "b", 70: "b", 71: "a"} {
+		if got := r.OwnerOf(token); got == nil || got.HostID != want {
+			t.Errorf("token %d is owned by %v, want %s", token, got, want)
+		}
+	}
+	if got := (&Ring{}).OwnerOf(1); got != nil {
+		t.Errorf("an empty ring has the owner %v", got)
+	}
+}

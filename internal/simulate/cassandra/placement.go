@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/twmb/murmur3"
+
 	"helenus.io/helenus/internal/core/ring"
 )
 
@@ -16,6 +18,12 @@ func tokenOf(key string) ring.Token {
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 	return ring.Token(x ^ x>>33) //nolint:gosec // the whole range is wanted
+}
+
+// roleToken is the token of a role by Cassandra's Murmur3Partitioner.
+func roleToken(name string) ring.Token {
+	h, _ := murmur3.StringSum128(name)
+	return ring.Token(h) //nolint:gosec // as above
 }
 
 // rings are what a node places replicas by: the present ring and those that are to come. They are

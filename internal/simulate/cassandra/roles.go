@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/ring"
 )
 
 // role is a row of system_auth.roles.
@@ -109,11 +110,30 @@ func (p *Process) LogIn(ctx context.Context, login cassandra.Login) (*Session, e
 	if err := s.round(ctx); err != nil {
 		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, err)
 	}
-	if r, exists := p.role(login.User); p.AsksPassword() && (!exists || !r.Login ||
-		!p.net.fits(r.hash, login.Password)) {
+	if !p.AsksPassword() {
+		return s, nil
+	}
+	if err := p.readsRole(login.User); err != nil {
+		return nil, fmt.Errorf("connect to CQL at %s: Unable to perform authentication: %w", p.address, err)
+	}
+	if r, exists := p.role(login.User); !exists || !r.Login || !p.net.fits(r.hash, login.Password) {
 		return nil, fmt.Errorf("connect to CQL at %s: %w", p.address, cql.ErrRefused)
 	}
 	return s, nil
+}
+
+// readsRole is nil if enough replicas of a role are up for a read at auth_read_consistency_level.
+func (p *Process) readsRole(name string) error {
+	replication, counted, live := p.schema["system_auth"].replication, p.counted(ring.LocalQuorum), 0
+	for _, a := range p.natural(replication, roleToken(name)) {
+		if counted(a) && p.isAlive(a) {
+			live++
+		}
+	}
+	if live < p.blockFor(replication, ring.LocalQuorum) {
+		return fmt.Errorf("%w LOCAL_QUORUM", ErrUnavailable)
+	}
+	return nil
 }
 
 // Fits says that a login is that of a role, whoever may be asked.

@@ -16,11 +16,15 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// formsWithPasswords forms a ring as it is made if nobody says otherwise.
+// formsWithPasswords forms a ring as it is made if nobody says otherwise. The one replica that the
+// first superuser has at first is in the second datacenter.
 func formsWithPasswords() *Scenario {
-	return scenario("form-password", "three racks form a ring that asks for passwords from its first moment",
-		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
-		Act{Name: "log in", Do: func(*world.World) error { return nil }, Until: asked, Within: 5 * time.Minute})
+	return inBoth(scenario("form-password", "two datacenters form a ring that asks for passwords from its first moment",
+		twoCenters.with(func(c *v1alpha1.CassandraCluster) {
+			c.Spec.Security = nil
+			slices.Reverse(c.Spec.Datacenters)
+		}),
+		Act{Name: "log in", Do: func(*world.World) error { return nil }, Until: asked, Within: 5 * time.Minute}))
 }
 
 // rotatesPassword has a person change the password of the superuser in its Secret: once, and twice

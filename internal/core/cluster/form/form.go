@@ -8,6 +8,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -107,7 +108,11 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 		does, done, next = "sets the roles and the system keyspaces", "the roles and the system keyspaces are set",
 			ledger.StageLogin
 	}
-	r, over := s.RunOnOne(o, s.Wave(), does)
+	among := s.Wave()
+	if o.Type == v1alpha1.OperationSetRoles {
+		among = whereRootIs(v, among)
+	}
+	r, over := s.RunOnOne(o, among, does)
 	if !over {
 		return r
 	}
@@ -115,6 +120,21 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	// schema every node's facts change just now.
 	s.Advance(false, done, next)
 	return plan.Acting("%s", done)
+}
+
+// whereRootIs are the nodes of the datacenter in which helenus_root can log in: Cassandra reads roles
+// at LOCAL_QUORUM, and each has one replica in the whole ring until system_auth is altered.
+func whereRootIs(v *assess.View, nodes []string) []string {
+	var owner *facts.Endpoint
+	for _, name := range nodes {
+		if n := v.Live(name); n != nil && n.CurrentAgent() != nil && n.CurrentAgent().Ring != nil {
+			owner = n.CurrentAgent().Ring.OwnerOf(v1alpha1.RootToken)
+			break
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(name string) bool {
+		return owner == nil || v.DatacenterOf(name) != owner.Datacenter
+	})
 }
 
 // openTraffic opens every node for clients and closes the step.
