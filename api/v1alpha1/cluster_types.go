@@ -126,6 +126,10 @@ type CassandraClusterSpec struct {
 	// +optional
 	Security *Security `json:"security,omitempty"`
 
+	// Metrics says what Prometheus gets of the ring.
+	// +optional
+	Metrics *Metrics `json:"metrics,omitempty"`
+
 	// Node is what every node is like. A datacenter and a rack override it field by field.
 	// +optional
 	Node *NodeTemplate `json:"node,omitempty"`

@@ -152,6 +152,10 @@ type CassandraNodeSpec struct {
 	// +required
 	Disruption NodeDisruption `json:"disruption"`
 
+	// TableMetrics bounds the metrics of tables. It holds from the next scrape on.
+	// +optional
+	TableMetrics *TableMetrics `json:"tableMetrics,omitempty"`
+
 	// Configuration is the effective input of the user for this node.
 	// +required
 	Configuration NodeConfiguration `json:"configuration"`

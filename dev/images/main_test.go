@@ -21,7 +21,7 @@ func TestLockFiles(t *testing.T) {
 		want[v.Image()+"-amd64.json"] = []string{"org.apache.cassandra:cassandra-all:" + v.Number}
 	}
 	for _, i := range own.Images {
-		for _, c := range i.Jars {
+		for _, c := range i.Artifacts() {
 			name := i.Name + "-" + own.AnyArchitecture + ".json"
 			want[name] = append(want[name], c.String())
 		}
@@ -74,6 +74,14 @@ func TestDockerfileAgrees(t *testing.T) {
 			continue
 		}
 		want := []string{"USER " + i.User, `ENTRYPOINT ["` + i.Entrypoint[0] + `"]`, i.Description}
+		for file, agent := range i.Java {
+			want = append(want, "/out/*.jar")
+			for _, line := range []string{"COPY " + path.Clean(agent.Directory), path.Base(file), agent.Class} {
+				if !strings.Contains(string(text), line) {
+					t.Errorf("the Dockerfile does not compile %s: it has no %q", file, line)
+				}
+			}
+		}
 		for file := range i.Binaries {
 			want = append(want, "/out/"+path.Base(file))
 		}
@@ -82,7 +90,7 @@ func TestDockerfileAgrees(t *testing.T) {
 				t.Errorf("stage %s has no %q", i.Name, line)
 			}
 		}
-		if len(i.Jars) == 0 {
+		if len(i.Artifacts()) == 0 {
 			continue
 		}
 		lockText, err := fs.ReadFile(locks, "locks/"+i.Name+"-"+own.AnyArchitecture+".json")
@@ -93,14 +101,15 @@ func TestDockerfileAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for file, c := range i.Jars {
+		for _, c := range i.Artifacts() {
 			n := slices.IndexFunc(locked.Maven, func(a lock.Artifact) bool { return a.Name == c.String() })
 			if n < 0 {
 				t.Errorf("%s is not locked", c)
 				continue
 			}
-			if line := locked.Maven[n].SHA256 + "  " + path.Base(file); !strings.Contains(string(text), line) {
-				t.Errorf("the Dockerfile does not check %q", line)
+			if line := locked.Maven[n].SHA256 + "  "; !strings.Contains(string(text), line) ||
+				!strings.Contains(string(text), c.Group+":"+c.ID+":"+c.Version) {
+				t.Errorf("the Dockerfile does not take %s, or does not check %q", c, line)
 			}
 		}
 	}

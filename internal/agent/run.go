@@ -74,9 +74,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	serveUntil("probes", func() error { return serve.Probes(ctx, servers.health, h) })
 	serveUntil("metrics", func() error {
-		exporter := url.URL{Scheme: "http", Host: net.JoinHostPort(layout.Loopback, strconv.Itoa(layout.ExporterPort)),
+		jvm := url.URL{Scheme: "http", Host: net.JoinHostPort(layout.Loopback, strconv.Itoa(layout.JVMMetricsPort)),
 			Path: layout.MetricsPath}
-		return serve.Metrics(ctx, servers.metrics, h, exporter.String())
+		return serve.Metrics(ctx, servers.metrics, h, jvm)
 	})
 	serveUntil("facts", func() error { return serve.Facts(ctx, servers.facts, a, certificates.Material, time.Now) })
 	all.Go(func() { line.Run(ctx) })
@@ -136,7 +136,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Journal: pod.NewJournal(data),
 		Disk:    pod.NewDisk(e.volumes, threads.Goroutines{}.Now),
 		Files: pod.NewFiles(o.Root, pod.DefaultPaths(hasCommitlog), password,
-			pod.Ports{Jolokia: layout.JolokiaPort, Exporter: layout.ExporterPort}),
+			pod.Ports{Jolokia: layout.JolokiaPort, Metrics: layout.JVMMetricsPort}),
 		JVM:   jvm,
 		Peers: pod.NewPeers(e.self.ClusterUID, certificates.Material, time.Now, agentapi.FactsAddress),
 		Logf:  logger.Printf,
@@ -181,6 +181,8 @@ type health struct {
 func (h *health) Started() bool         { return h.started.Load() }
 func (h *health) Live() (bool, string)  { return h.agent.Live() }
 func (h *health) Ready() (bool, string) { return h.agent.Ready() }
+
+func (h *health) Tables() *v1alpha1.TableMetrics { return h.agent.Figures().Tables }
 
 // phases that are shown as metrics.
 var phases = []v1alpha1.NodePhase{

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"helenus.io/helenus/tools/generate/alerts"
+	"helenus.io/helenus/tools/generate/dashboards"
 )
 
 // tools are the commands that are run, as paths or as names in PATH.
@@ -26,8 +27,8 @@ func main() {
 	flag.StringVar(&with.controllerGen, "controller-gen", "controller-gen", "the controller-gen command")
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
-		const help = "Remakes deep copies, custom resource definitions, a policy, the alerts, the chart, " +
-			"config/install.yaml and the API reference.\n\nFlags:\n"
+		const help = "Remakes deep copies, custom resource definitions, a policy, the alerts, the metrics, the " +
+			"chart, config/install.yaml and the API reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
@@ -62,22 +63,31 @@ func generate(ctx context.Context, root string, with tools) error {
 	if err := writeAlerts(root); err != nil {
 		return err
 	}
+	if err := writeMetrics(root); err != nil {
+		return err
+	}
 	if err := install(root); err != nil {
 		return err
 	}
 	return reference(ctx, root, scratch, with.crdRefDocs)
 }
 
-// writeAlerts writes the rules into the chart, and their page of the guide.
+// writeAlerts writes the rules and the dashboards into the chart, and the page of the alerts.
 func writeAlerts(root string) error {
 	rules, err := alerts.Rules()
 	if err != nil {
 		return err
 	}
-	for path, text := range map[string][]byte{
+	files := map[string][]byte{
 		filepath.Join(root, "charts", "helenus", "rules", "helenus.yaml"): rules,
 		filepath.Join(root, "docs", "guide", "alerts.md"):                 alerts.Guide(),
-	} {
+	}
+	for _, d := range dashboards.All() {
+		if files[filepath.Join(root, "charts", "helenus", "dashboards", d.Name+".json")], err = d.JSON(); err != nil {
+			return err
+		}
+	}
+	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("write the alerts: %w", err)
 		}

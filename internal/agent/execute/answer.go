@@ -203,6 +203,8 @@ type Figures struct {
 	Failures map[node.ActionKind]int
 	// APIHeard and JVMHeard are when API server and JVM last answered; zero if never.
 	APIHeard, JVMHeard time.Time
+	// Tables of which there are metrics; nil for the defaults.
+	Tables *v1alpha1.TableMetrics
 }
 
 // Figures as they are now.
@@ -221,6 +223,9 @@ func (a *Agent) Figures() Figures {
 	}
 	if a.host.Record != nil {
 		f.APIHeard = a.host.Record.HeardAt()
+		if record, _ := a.host.Record.Record(); record != nil {
+			f.Tables = record.Spec.TableMetrics
+		}
 	}
 	return f
 }

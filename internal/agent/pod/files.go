@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,11 +46,10 @@ func DefaultPaths(hasCommitlog bool) Paths {
 	return p
 }
 
-// Names of the Java agents in the library, and of the exporter's rules.
+// Names of the Java agents in the library.
 const (
-	JolokiaJar    = "jolokia.jar"
-	ExporterJar   = "jmx-exporter.jar"
-	ExporterRules = "jmx-exporter.yaml"
+	JolokiaJar = "jolokia.jar"
+	MetricsJar = "helenus-metrics.jar"
 )
 
 // Files are the configuration directories of a node.
@@ -67,8 +65,8 @@ type Files struct {
 // Ports that the JVM's agents listen on.
 type Ports struct {
 	Jolokia uint16
-	// Exporter; 0 for none.
-	Exporter uint16
+	// Metrics; 0 for none.
+	Metrics uint16
 }
 
 // jolokiaUser is the name that goes with the password of the pod.
@@ -91,13 +89,9 @@ func (f *Files) Complete(n *config.Node) error {
 		OnVolumes(f.paths.Data, f.paths.Commitlog)
 	n.Jolokia = config.Jolokia{Jar: filepath.Join(f.paths.Library, JolokiaJar), Port: f.ports.Jolokia,
 		User: jolokiaUser, Password: f.password}
-	if f.ports.Exporter > 0 {
-		if _, err := os.Stat(f.at(f.paths.Library, ExporterJar)); err == nil {
-			n.Exporter = &config.Exporter{
-				Jar: filepath.Join(f.paths.Library, ExporterJar), Config: filepath.Join(f.paths.Library, ExporterRules),
-				Port:    f.ports.Exporter,
-				Address: netip.MustParseAddr(layout.Loopback),
-			}
+	if f.ports.Metrics > 0 {
+		if _, err := os.Stat(f.at(f.paths.Library, MetricsJar)); err == nil {
+			n.Metrics = &config.Metrics{Jar: filepath.Join(f.paths.Library, MetricsJar), Port: f.ports.Metrics}
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package pod
 
 import (
 	"crypto/rand"
-	_ "embed" // the exporter's rules
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +10,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// exporterRules choose and name the metrics of Cassandra.
-//
-//go:embed jmx-exporter.yaml
-var exporterRules []byte
 
 // Installation is what the agent's image hands to the Cassandra container.
 type Installation struct {
@@ -39,7 +33,7 @@ func Install(i Installation) error {
 	for _, jar := range []struct {
 		pattern, name string
 		required      bool
-	}{{"jolokia*.jar", JolokiaJar, true}, {"jmx*.jar", ExporterJar, false}} {
+	}{{"jolokia*.jar", JolokiaJar, true}, {MetricsJar, MetricsJar, false}} {
 		found, err := filepath.Glob(filepath.Join(i.Lib, jar.pattern))
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", jar.pattern, err)
@@ -54,9 +48,6 @@ func Install(i Installation) error {
 		if err := copyFile(found[len(found)-1], filepath.Join(i.Library, jar.name), readable); err != nil {
 			return err
 		}
-	}
-	if err := publish(filepath.Join(i.Library, ExporterRules), exporterRules, readable); err != nil {
-		return err
 	}
 	// Last: from then on the Cassandra container may start.
 	return copyFile(i.Init, i.InitTarget, 0o555)

@@ -79,7 +79,7 @@ func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 	write(t, filepath.Join(root, "helenus/base/i1/cassandra.yaml"), "image")
 	write(t, filepath.Join(root, "helenus/base/i1/triggers/README"), "kept")
 	f := NewFiles(root, Paths{Configuration: "/conf", Library: "/lib", Data: "/data", Logs: "/logs"}, "secret",
-		Ports{Jolokia: 7777, Exporter: 7782})
+		Ports{Jolokia: 7777, Metrics: 7783})
 
 	base, err := f.Base("/helenus/base/i1")
 	if err != nil || string(base["triggers/README"]) != "kept" || len(base) != 2 {
@@ -118,14 +118,14 @@ func TestFilesRenderOverTheImagesOwn(t *testing.T) {
 
 func TestCompleteNamesWhatIsThere(t *testing.T) {
 	root := t.TempDir()
-	f := NewFiles(root, DefaultPaths(true), "secret", Ports{Jolokia: 7777, Exporter: 7782})
+	f := NewFiles(root, DefaultPaths(true), "secret", Ports{Jolokia: 7777, Metrics: 7783})
 	n := config.Node{Address: netip.MustParseAddr("fd00::1")}
-	if err := f.Complete(&n); err != nil || n.Exporter != nil {
-		t.Errorf("exporter %+v without its jar, %v", n.Exporter, err)
+	if err := f.Complete(&n); err != nil || n.Metrics != nil {
+		t.Errorf("metrics %+v without their jar, %v", n.Metrics, err)
 	}
-	write(t, filepath.Join(root, "helenus/lib", ExporterJar), "jar")
-	if err := f.Complete(&n); err != nil || n.Exporter == nil || !n.Exporter.Address.IsLoopback() {
-		t.Errorf("exporter %+v, %v", n.Exporter, err)
+	write(t, filepath.Join(root, "helenus/lib", MetricsJar), "jar")
+	if err := f.Complete(&n); err != nil || n.Metrics == nil || n.Metrics.Port != 7783 {
+		t.Errorf("metrics %+v, %v", n.Metrics, err)
 	}
 	if n.Directories.Commitlog != "/var/lib/cassandra-commitlog/commitlog" ||
 		n.Directories.Data != "/var/lib/cassandra/data" || n.Jolokia.Password != "secret" {
@@ -282,14 +282,13 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, want := range map[string]string{"shared/lib/jolokia.jar": "jolokia", "shared/bin/helenus-init": "init",
-		"shared/lib/" + ExporterRules: string(exporterRules)} {
+	for path, want := range map[string]string{"shared/lib/jolokia.jar": "jolokia", "shared/bin/helenus-init": "init"} {
 		if got, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(got) != want {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(root, "shared/lib", ExporterJar)); err == nil {
-		t.Error("installed an exporter that the image does not have")
+	if _, err := os.Stat(filepath.Join(root, "shared/lib", MetricsJar)); err == nil {
+		t.Error("installed metrics that the image does not have")
 	}
 }
 

@@ -333,10 +333,7 @@ func serving(t *testing.T, serve func(context.Context, net.Listener) error) stri
 
 // Whoever holds connections and says nothing keeps nobody from an answer.
 func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
-	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "cassandra_x 1\n")
-	}))
-	defer exporter.Close()
+	jvm := pageOf(t, "cassandra_x 1\n")
 	get := func(t *testing.T, url string) (code int, closed bool, text string) {
 		t.Helper()
 		response, err := (&http.Client{Timeout: time.Minute}).Get(url)
@@ -362,11 +359,11 @@ func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
 	})
 	t.Run("metrics", func(t *testing.T) {
 		address := serving(t, func(ctx context.Context, l net.Listener) error {
-			return Metrics(ctx, l, probes{true}, exporter.URL)
+			return Metrics(ctx, l, probes{true}, jvm)
 		})
 		idle(t, address, 300)
 		_, _, text := get(t, "http://"+address+"/metrics")
-		if !strings.HasSuffix(text, "helenus_agent_exporter_up 1\ncassandra_x 1\n") {
+		if !strings.HasSuffix(text, "helenus_agent_jvm_restarts_total 1\ncassandra_x 1\n") {
 			t.Errorf("%q", text)
 		}
 		if code, _, _ := get(t, "http://"+address+"/ready"); code != http.StatusNotFound {
@@ -382,16 +379,6 @@ func TestIdleConnectionsHoldNobodyUp(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestMetricsWithoutAnExporter(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	defer gone.Close()
-	w := httptest.NewRecorder()
-	MetricsHandler(probes{true}, gone.URL).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), "helenus_agent_exporter_up 0\n") {
-		t.Errorf("%d %q", w.Code, w.Body)
-	}
 }
 
 func TestAConnectionMoreTakesThePlaceOfTheOldestOfWhoeverHasMost(t *testing.T) {
@@ -427,7 +414,7 @@ func TestMetricsText(t *testing.T) {
 	writeMetrics(&out, append(PhaseMetrics("Normal", []v1alpha1.NodePhase{"Normal", "Failed"}),
 		metrics.Sample{
 			Family: &metrics.Family{Name: "a_total", Help: "First by name.", Type: "counter", Labels: []string{"x"}},
-			Value:  3, Values: []string{"a\"b\n\\"}}))
+			Value:  3, Values: []string{"a\"b\n\\"}}), false)
 	want := `# HELP a_total First by name.
 # TYPE a_total counter
 a_total{x="a\"b\n\\"} 3
@@ -446,10 +433,15 @@ helenus_agent_phase{phase="Failed"} 0
 
 type probes struct{ ok bool }
 
-func (p probes) Started() bool             { return p.ok }
-func (p probes) Live() (bool, string)      { return p.ok, "live" }
-func (p probes) Ready() (bool, string)     { return p.ok, "ready" }
-func (p probes) Metrics() []metrics.Sample { return nil }
+func (p probes) Started() bool         { return p.ok }
+func (p probes) Live() (bool, string)  { return p.ok, "live" }
+func (p probes) Ready() (bool, string) { return p.ok, "ready" }
+func (p probes) Metrics() []metrics.Sample {
+	return []metrics.Sample{{Family: metrics.AgentRestarts, Value: 1}}
+}
+func (p probes) Tables() *v1alpha1.TableMetrics {
+	return &v1alpha1.TableMetrics{Limit: 7, Include: []v1alpha1.TablePattern{"shop.*", "a.b"}}
+}
 
 func TestProbes(t *testing.T) {
 	for _, ok := range []bool{true, false} {

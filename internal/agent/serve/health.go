@@ -23,6 +23,8 @@ type Health interface {
 	Live() (bool, string)
 	Ready() (bool, string)
 	Metrics() []metrics.Sample
+	// Tables of which there are metrics; nil for the defaults.
+	Tables() *v1alpha1.TableMetrics
 }
 
 // Probes serves kubelet's probes on a listener until ctx ends, and nothing else: no connection is
@@ -55,13 +57,18 @@ func ProbesHandler(health Health) http.Handler {
 	return mux
 }
 
-// writeMetrics writes samples in the text format; samples of one name stand together.
-func writeMetrics(w io.Writer, all []metrics.Sample) {
+// writeMetrics writes samples in the text format, or in that of OpenMetrics, where the name of a
+// counter's family has no ending; samples of one name stand together.
+func writeMetrics(w io.Writer, all []metrics.Sample, open bool) {
 	slices.SortStableFunc(all, func(a, b metrics.Sample) int { return strings.Compare(a.Name, b.Name) })
 	last := ""
 	for _, m := range all {
 		if m.Name != last {
-			_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Type)
+			name := m.Name
+			if open {
+				name = strings.TrimSuffix(name, "_total")
+			}
+			_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, m.Help, name, m.Type)
 			last = m.Name
 		}
 		_, _ = fmt.Fprintf(w, "%s%s %s\n", m.Name, labelText(m), strconv.FormatFloat(m.Value, 'g', -1, 64))

@@ -1,34 +1,49 @@
 package serve
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/metrics"
 )
 
 const (
-	// exporterTimeout is how long the exporter in the JVM gets for its page, maxPage how large that
-	// may be, and maxScrapes how many ask for it at a time: each costs the JVM time.
-	exporterTimeout = 10 * time.Second
-	maxPage         = 32 << 20
-	maxScrapes      = 2
+	// pageTimeout is how long the JVM gets for its page, maxPage how large that may be, and
+	// maxScrapes how many ask for it at a time: each costs the JVM time.
+	pageTimeout = 10 * time.Second
+	maxPage     = 32 << 20
+	maxScrapes  = 2
 )
 
-// Metrics serves the agent's own metrics, and behind them the page of the exporter in the JVM, on a
-// listener until ctx ends.
-func Metrics(ctx context.Context, listener net.Listener, health Health, exporter string) error {
-	return run(ctx, counting{listener, newPool(maxPerSource, maxConnections)}, MetricsHandler(health, exporter), true)
+// The two formats of Prometheus.
+const (
+	plainText   = "text/plain; version=0.0.4; charset=utf-8"
+	openMetrics = "application/openmetrics-text"
+	openText    = openMetrics + "; version=1.0.0; charset=utf-8"
+)
+
+// Metrics serves the agent's own metrics, and behind them those of the JVM, on a listener until ctx
+// ends. JVM is where that answers.
+func Metrics(ctx context.Context, listener net.Listener, health Health, jvm url.URL) error {
+	return run(ctx, counting{listener, newPool(maxPerSource, maxConnections)}, MetricsHandler(health, jvm), true)
 }
 
-// MetricsHandler answers with the metrics. Exporter is the URL of that page.
-func MetricsHandler(health Health, exporter string) http.Handler {
-	client := &http.Client{Timeout: exporterTimeout, Transport: &http.Transport{DisableCompression: true}}
+// MetricsHandler answers with the metrics. A JVM that does not answer in time, or not wholly, is
+// down: its page is read to the end before anything is said.
+func MetricsHandler(health Health, jvm url.URL) http.Handler {
+	client := &http.Client{Timeout: pageTimeout, Transport: &http.Transport{DisableCompression: true}}
 	scrapes := make(chan struct{}, maxScrapes)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+layout.MetricsPath, func(w http.ResponseWriter, r *http.Request) {
@@ -38,34 +53,82 @@ func MetricsHandler(health Health, exporter string) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		up := metrics.Sample{Family: metrics.AgentExporter}
-		page, err := scrape(r.Context(), client, exporter)
-		if err == nil {
-			defer page.Close() //nolint:errcheck // it was only read
+		from := jvm
+		from.RawQuery = tableRules(health.Tables()).Encode()
+		open := strings.Contains(r.Header.Get("Accept"), openMetrics)
+		up := metrics.Sample{Family: metrics.CassandraUp}
+		page, err := scrape(r.Context(), client, from.String(), open)
+		switch {
+		case err == nil:
 			up.Value = 1
+		case open:
+			page = []byte("# EOF\n")
 		}
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		writeMetrics(w, append(health.Metrics(), up))
-		if err == nil {
-			_, _ = io.Copy(w, io.LimitReader(page, maxPage)) // what ends early shows by its length
+		w.Header().Set("Content-Type", plainText)
+		if open {
+			w.Header().Set("Content-Type", openText)
 		}
+		var out io.Writer = w
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			compressed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level exists
+			defer compressed.Close()                                //nolint:errcheck // the scraper is gone then
+			out = compressed
+		}
+		writeMetrics(out, append(health.Metrics(), up), open)
+		_, _ = out.Write(page)
 	})
 	return mux
 }
 
-func scrape(ctx context.Context, client *http.Client, url string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// tableRules are the rules of the tables as the Java agent reads them.
+func tableRules(t *v1alpha1.TableMetrics) url.Values {
+	rules := url.Values{}
+	if t == nil {
+		return rules
+	}
+	if t.Mode != "" {
+		rules.Set("mode", string(t.Mode))
+	}
+	if t.Limit > 0 {
+		rules.Set("limit", strconv.Itoa(int(t.Limit)))
+	}
+	for key, patterns := range map[string][]v1alpha1.TablePattern{"include": t.Include, "exclude": t.Exclude} {
+		var list []string
+		for _, p := range patterns {
+			list = append(list, string(p))
+		}
+		if len(list) > 0 {
+			rules.Set(key, strings.Join(list, ","))
+		}
+	}
+	return rules
+}
+
+func scrape(ctx context.Context, client *http.Client, from string, open bool) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request for metrics: %w", err)
 	}
-	request.Header.Set("Accept", "text/plain; version=0.0.4")
+	want := plainText
+	if open {
+		want = openText
+	}
+	request.Header.Set("Accept", want)
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("get metrics of Cassandra: %w", err)
 	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
+	if err != nil {
+		return nil, fmt.Errorf("get metrics of Cassandra: %w", err)
+	}
 	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close() // nothing of it is wanted
 		return nil, fmt.Errorf("get metrics of Cassandra: %s", response.Status)
 	}
-	return response.Body, nil
+	if open != bytes.HasSuffix(page, []byte("# EOF\n")) || len(page) == maxPage {
+		return nil, errors.New("get metrics of Cassandra: the page is not whole")
+	}
+	return page, nil
 }

@@ -273,6 +273,10 @@ var fields = map[string]struct {
 		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0",
 			Reason: "x", Until: until}}
 	}, written},
+	"metrics.tables.mode":    {measured(v1alpha1.TableMetrics{Mode: v1alpha1.TableMetricsAll}), written},
+	"metrics.tables.limit":   {measured(v1alpha1.TableMetrics{Limit: 7}), written},
+	"metrics.tables.include": {measured(v1alpha1.TableMetrics{Include: []v1alpha1.TablePattern{"shop.*"}}), written},
+	"metrics.tables.exclude": {measured(v1alpha1.TableMetrics{Exclude: []v1alpha1.TablePattern{"shop.*"}}), written},
 	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
 	}, written},
@@ -660,4 +664,8 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 			}
 		})
 	}
+}
+
+func measured(tables v1alpha1.TableMetrics) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Metrics = &v1alpha1.Metrics{Tables: &tables} }
 }

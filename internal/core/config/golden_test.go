@@ -49,7 +49,6 @@ var goldenCases = []goldenCase{
 	{name: "ipv6", versions: both, change: func(n *Node) {
 		n.Address = netip.MustParseAddr("fd00:10:244::7")
 		n.Seeds = []netip.Addr{netip.MustParseAddr("fd00:10:244::5"), netip.MustParseAddr("fd00:10:244::6")}
-		n.Exporter.Address = netip.IPv6Unspecified()
 	}},
 	{name: "commitlog-volume", versions: both, change: func(n *Node) {
 		n.Directories = n.Directories.OnVolumes("/var/lib/cassandra", "/var/lib/cassandra-commitlog")
@@ -135,8 +134,7 @@ func nodeOf(line string) Node {
 		}.OnVolumes("/var/lib/cassandra", ""),
 		MemoryLimit: 8 << 30,
 		Jolokia:     Jolokia{Jar: "/helenus/lib/jolokia.jar", Port: 7777, User: "helenus", Password: `a\b=c:d`},
-		Exporter: &Exporter{Jar: "/helenus/lib/exporter.jar", Address: netip.IPv4Unspecified(), Port: 7782,
-			Config: "/helenus/lib/exporter.yaml"},
+		Metrics:     &Metrics{Jar: "/helenus/lib/helenus-metrics.jar", Port: 7783},
 	}
 }
 

@@ -42,8 +42,8 @@ type Node struct {
 	MemoryLimit int64
 
 	Jolokia Jolokia
-	// Exporter of metrics; nil for none.
-	Exporter *Exporter
+	// Metrics of Cassandra; nil for none.
+	Metrics *Metrics
 }
 
 // Directories are absolute paths inside the Cassandra container.
@@ -88,15 +88,12 @@ type Jolokia struct {
 	User, Password string
 }
 
-// Exporter is the Prometheus JMX exporter as a Java agent.
-type Exporter struct {
+// Metrics is the agent inside the JVM that serves its metrics, on the loopback address alone.
+type Metrics struct {
 	// Jar is the absolute path of the agent.
 	Jar string
-	// Address and Port it listens on.
-	Address netip.Addr
-	Port    uint16
-	// Config is the absolute path of its rules.
-	Config string
+	// Port on 127.0.0.1.
+	Port uint16
 }
 
 // normalize writes addresses in one form: an IPv4 address that comes as an IPv6 one is IPv4.

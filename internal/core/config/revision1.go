@@ -22,7 +22,7 @@ import (
 //     make every start wait;
 //   - no token allocation: tokens come with the ticket;
 //   - the log goes to standard output, and what the agent reads of it to a small file (see renderLogback);
-//   - heap and direct memory by the memory limit, Jolokia and the exporter as Java agents;
+//   - heap and direct memory by the memory limit, Jolokia and the metrics as Java agents;
 //
 // and after that what the user asks for.
 func renderRevision1(base Files, node *Node) (Files, error) {
@@ -224,8 +224,8 @@ func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 	}
 	firm = append(firm, fmt.Sprintf("-javaagent:%s=config=%s/%s", node.Jolokia.Jar, node.Directories.Configuration,
 		JolokiaProperties))
-	if e := node.Exporter; e != nil {
-		firm = append(firm, fmt.Sprintf("-javaagent:%s=%s:%s", e.Jar, netip.AddrPortFrom(e.Address, e.Port), e.Config))
+	if m := node.Metrics; m != nil {
+		firm = append(firm, fmt.Sprintf("-javaagent:%s=%d", m.Jar, m.Port))
 	}
 	// Names that change are looked up again soon; some Java versions would keep them for ever under
 	// Cassandra's security manager.

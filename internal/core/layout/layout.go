@@ -55,10 +55,10 @@ const (
 	FactsPort = 7780
 	// HealthPort is the agent's HTTP port for kubelet's probes.
 	HealthPort = 7781
-	// MetricsPort is the agent's HTTP port for metrics: its own, and those of the exporter.
+	// MetricsPort is the agent's HTTP port for metrics: its own, and those of the JVM.
 	MetricsPort = 7782
-	// ExporterPort is where the JMX exporter in the JVM answers, bound to loopback.
-	ExporterPort = 7783
+	// JVMMetricsPort is where the JVM answers with its metrics, bound to loopback.
+	JVMMetricsPort = 7783
 	// JolokiaPort is bound to loopback.
 	JolokiaPort = 7777
 )

@@ -72,8 +72,10 @@ var (
 	AgentAPISilence = ofAgent("api_server_silence_seconds",
 		"Time since the API server last answered; absent for never.", gauge)
 	AgentJVMSilence = ofAgent("jvm_silence_seconds", "Time since the JVM last answered; absent for never.", gauge)
-	AgentExporter   = ofAgent("exporter_up", "Whether the exporter in the JVM answered.", gauge)
 )
+
+// CassandraUp is before the metrics of the JVM itself, which cmd/helenus-metrics/families.tsv names.
+var CassandraUp = &Family{"cassandra_up", "Whether the JVM gave its metrics.", gauge, nil}
 
 // OfCluster, OfOperator and OfAgent are all that there are.
 var (
@@ -81,5 +83,5 @@ var (
 		BlockedBy, Notices, NoticesBy, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, Passes}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentAPISilence, AgentJVMSilence,
-		AgentExporter}
+		CassandraUp}
 )

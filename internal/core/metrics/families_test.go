@@ -16,7 +16,7 @@ func TestTheGuideNamesEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	guide := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(helenus_[a-z_]+)` \\| (.*?) \\|").FindAllSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:helenus|cassandra)_[a-z_]+)` \\| (.*?) \\|").FindAllSubmatch(text, -1) {
 		guide[string(row[1])] = string(row[2])
 	}
 	for _, f := range slices.Concat(metrics.OfCluster, metrics.OfOperator, metrics.OfAgent) {

@@ -40,6 +40,7 @@ func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted typ
 			State:         v1alpha1.StateRunning,
 			ClientTraffic: v1alpha1.TrafficClosed,
 			Disruption:    w.Disruption,
+			TableMetrics:  w.TableMetrics,
 			Configuration: w.Configuration,
 			Pod:           w.Pod,
 		},

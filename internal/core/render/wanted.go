@@ -21,6 +21,7 @@ type Wanted struct {
 	// the ring it is as the other nodes of its rack.
 	Leaves        bool
 	Disruption    v1alpha1.NodeDisruption
+	TableMetrics  *v1alpha1.TableMetrics
 	Configuration v1alpha1.NodeConfiguration
 	Pod           v1alpha1.PodSettings
 }
@@ -50,6 +51,7 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 					Rack:          rack.Name,
 					Ordinal:       ordinal,
 					Disruption:    DisruptionOf(cluster),
+					TableMetrics:  TableMetricsOf(cluster),
 					Configuration: configuration,
 					Pod:           pod,
 				})
@@ -63,6 +65,14 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 func DisruptionOf(cluster *v1alpha1.CassandraCluster) v1alpha1.NodeDisruption {
 	d := cluster.Spec.Disruption
 	return v1alpha1.NodeDisruption{Consistency: d.Consistency, Unprotected: d.Unprotected}
+}
+
+// TableMetricsOf is of which tables the agents of a cluster give metrics; nil for the defaults.
+func TableMetricsOf(cluster *v1alpha1.CassandraCluster) *v1alpha1.TableMetrics {
+	if m := cluster.Spec.Metrics; m != nil {
+		return m.Tables
+	}
+	return nil
 }
 
 // RackSize is the number of nodes of a rack.

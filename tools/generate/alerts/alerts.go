@@ -37,9 +37,10 @@ type Alert struct {
 const (
 	ofCluster = "{{ $labels.namespace }}/{{ $labels.cluster }}"
 	ofPod     = "{{ $labels.namespace }}/{{ $labels.pod }}"
+	ofLog     = "kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"
 )
 
-// All alerts: those of clusters, of the operator, of agents.
+// All alerts: those of clusters, of the operator, of agents, of Cassandra.
 func All() []Alert {
 	return []Alert{
 		{
@@ -61,7 +62,7 @@ func All() []Alert {
 				"is stopped by `spec.stopped`, and while a node joins for longer than 15 minutes.",
 			Look: "The phase and the message of each CassandraNode, and the log of Cassandra.",
 			Commands: []string{"kubectl get cassandranodes",
-				"kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"},
+				ofLog},
 		},
 		{
 			Name: "HelenusNodeNotAnswering", Severity: Warning, For: 15 * time.Minute,
@@ -125,7 +126,7 @@ func All() []Alert {
 			Means:      "Cassandra crashes repeatedly: it runs out of memory or disk space, or a setting is wrong.",
 			Look:       "`status.restarts` of the CassandraNode has the reason; the log of the container has the error.",
 			Commands: []string{"kubectl get cassandranode orders-dc1-r1-0 -o yaml",
-				"kubectl logs orders-dc1-r1-0 -c cassandra --tail 100"},
+				ofLog},
 		},
 		{
 			Name: "HelenusJVMUnreachable", Severity: Warning, For: 5 * time.Minute,
@@ -152,6 +153,48 @@ func All() []Alert {
 			Means:      "An action of the agent fails repeatedly.",
 			Look:       "`status.message` of the CassandraNode has the error.",
 			Commands:   []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"},
+		},
+
+		{
+			Name: "CassandraMetricsAbsent", Severity: Warning, For: 15 * time.Minute,
+			Expression: metrics.CassandraUp.Name + " == 0",
+			Summary:    "Cassandra of " + ofPod + " gives no metrics",
+			Means:      "The JVM does not run, or does not answer within 10 s.",
+			Look:       "The phase of the CassandraNode; if it is Normal, the garbage collections in Cassandra's log.",
+			Commands:   []string{"kubectl get cassandranode orders-dc1-r1-0", ofLog},
+		},
+		{
+			Name: "CassandraRequestsUnavailable", Severity: Critical, For: 2 * time.Minute,
+			Expression: "rate(cassandra_client_request_unavailables_total[5m]) > 0",
+			Summary:    ofPod + " refuses requests of kind {{ $labels.operation }}: too few replicas are up",
+			Means:      "Requests fail at the consistency level that clients ask for.",
+			Look:       "Which nodes are down, and whether the level needs more replicas than the keyspace has.",
+			Commands:   []string{"kubectl helenus status orders", "kubectl get cassandranodes"},
+		},
+		{
+			Name: "CassandraMessagesDropped", Severity: Warning, For: 15 * time.Minute,
+			Expression: "sum without (verb) (rate(cassandra_dropped_messages_total[5m])) > 1",
+			Summary:    ofPod + " drops {{ humanize $value }} messages a second",
+			Means: "The node does not keep up: what waits longer than its timeout is dropped. Dropped writes are " +
+				"repaired by hints, read repair and repair.",
+			Look:     "`cassandra_thread_pool_pending_tasks`, garbage collections, and the disk.",
+			Commands: []string{"kubectl helenus nodetool orders-dc1-r1-0 tpstats", ofLog},
+		},
+		{
+			Name: "CassandraCompactionsPending", Severity: Warning, For: time.Hour,
+			Expression: "cassandra_compaction_pending_tasks > 100",
+			Summary:    "{{ $value }} compactions are pending on " + ofPod,
+			Means:      "More is written than is compacted: reads touch more SSTables, and the disk fills.",
+			Look:       "`cassandra_table_sstables` names the tables. Raise `compaction_throughput`, or add nodes.",
+			Commands:   []string{"kubectl helenus nodetool orders-dc1-r1-0 compactionstats"},
+		},
+		{
+			Name: "CassandraSeriesDropped", Severity: Warning, For: 15 * time.Minute,
+			Expression: "cassandra_exporter_series_dropped > 0",
+			Summary:    "{{ $value }} series of " + ofPod + " are not on its page of metrics",
+			Means:      "There are more tables, keyspaces or peers than the limit of the page allows for.",
+			Look:       "Which keyspaces there are; exclude tables, or raise `metrics.tables.limit`.",
+			Commands:   []string{"kubectl explain cassandracluster.spec.metrics.tables"},
 		},
 	}
 }

@@ -1,7 +1,9 @@
 package alerts
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +32,17 @@ var series = map[string]struct{ fires, silent string }{
 	"HelenusJVMUnreachable": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
 	"HelenusAPIServerUnreachable": {"helenus_agent_api_server_silence_seconds 0+60x30",
 		"helenus_agent_api_server_silence_seconds 599x30"},
-	"HelenusAgentFails": {"helenus_agent_failing_action 0+1x30", "helenus_agent_failing_action 0+1x12 0x9"},
+	"HelenusAgentFails":      {"helenus_agent_failing_action 0+1x30", "helenus_agent_failing_action 0+1x12 0x9"},
+	"CassandraMetricsAbsent": {"cassandra_up 1 0x20", "cassandra_up 0x14 1 0x14 1"},
+	"CassandraRequestsUnavailable": {`cassandra_client_request_unavailables_total{operation="Read"} 0+1x20`,
+		`cassandra_client_request_unavailables_total{operation="Read"} 7x20`},
+	"CassandraMessagesDropped": {
+		`cassandra_dropped_messages_total{verb="READ_REQ"} 0+40x40` + "\n  " +
+			`cassandra_dropped_messages_total{verb="MUTATION_REQ"} 0+40x40`,
+		`cassandra_dropped_messages_total{verb="READ_REQ"} 0+40x40`},
+	"CassandraCompactionsPending": {"cassandra_compaction_pending_tasks 101x70",
+		"cassandra_compaction_pending_tasks 101x50 100 101x50"},
+	"CassandraSeriesDropped": {"cassandra_exporter_series_dropped 5x20", "cassandra_exporter_series_dropped 5x10 0x10"},
 }
 
 func nodes(kind, values string) string {
@@ -89,6 +101,14 @@ func TestAlertsGoByMetricsThatExist(t *testing.T) {
 	var known []string
 	for _, f := range slices.Concat(metrics.OfCluster, metrics.OfOperator, metrics.OfAgent) {
 		known = append(known, f.Name, f.Name+"_count")
+	}
+	text, err := os.ReadFile("../../../cmd/helenus-metrics/families.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, "\t")
+		known = append(known, name)
 	}
 	for _, a := range All() {
 		expression, err := parser.NewParser(parser.Options{}).ParseExpr(a.Expression)

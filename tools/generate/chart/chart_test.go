@@ -156,6 +156,7 @@ func TestWhatValuesChange(t *testing.T) {
 		{"crds: {install: false}", "CustomResourceDefinition//cassandraclusters.helenus.io", ""},
 		{"networkPolicy: {enabled: false}", "NetworkPolicy/helenus-system/helenus", ""},
 		{"metrics: {rules: {enabled: true}}", "", "PrometheusRule/helenus-system/helenus"},
+		{"metrics: {dashboards: {enabled: true}}", "", "ConfigMap/helenus-system/helenus-dashboard-tables"},
 		{"namespace: {create: true}", "", "Namespace//helenus-system"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRole//helenus", "Role/shop/helenus-operator"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRoleBinding//helenus", "RoleBinding/bank/helenus-operator"},
@@ -183,6 +184,13 @@ func TestWhatValuesChange(t *testing.T) {
 	}
 	if release, _ := value(rule, "metadata.labels.release"); release != "prom" {
 		t.Errorf("the rules have the label release: %v", release)
+	}
+	tables := objects(t, "helenus-system", "metrics: {dashboards: {enabled: true}}")["ConfigMap/helenus-system/"+
+		"helenus-dashboard-tables"]
+	dashboard := map[string]any{}
+	if text, _ := tables["data"].(map[string]any)["tables.json"].(string); json.Unmarshal([]byte(text), &dashboard) != nil ||
+		dashboard["uid"] != "helenus-tables" {
+		t.Errorf("the dashboard is %v", tables)
 	}
 	narrow := objects(t, "helenus-system", "watch: {namespaces: [shop]}")
 	want, _ := json.Marshal(all["ClusterRole//helenus"]["rules"])

@@ -119,7 +119,7 @@ func (a *app) buildOwn(ctx context.Context, out, progress io.Writer, c *cache.Ca
 	}
 	start := time.Now()
 	var locked *lock.File
-	if len(i.Jars) > 0 {
+	if len(i.Artifacts()) > 0 {
 		var err error
 		if locked, err = a.readLock(i.Name, own.AnyArchitecture); err != nil {
 			return err

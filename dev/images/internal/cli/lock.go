@@ -65,7 +65,7 @@ commit it.`,
 // resolve makes the lock file of an image anew; nil if it needs none.
 func (a *app) resolve(ctx context.Context, c *cache.Cache, name string) (*lock.File, error) {
 	if i, ok := own.Find(name); ok {
-		if len(i.Jars) == 0 {
+		if len(i.Artifacts()) == 0 {
 			return nil, nil
 		}
 		mvn, err := maven.New(c)

@@ -58,6 +58,15 @@ func (b *Builder) Build(ctx context.Context, i Image, locked *lock.File, work st
 			return nil, err
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(i.Java)) {
+		file, err := b.compileJava(ctx, i.Java[path], locked, work)
+		if err != nil {
+			return nil, err
+		}
+		if err := tree.Add(path, layer.Entry{Mode: 0o644, File: file}); err != nil {
+			return nil, err
+		}
+	}
 	layerFile := filepath.Join(work, "layer.tar.gz")
 	if err := cache.WriteFile(layerFile, func(w io.Writer) error { return tree.Write(w) }); err != nil {
 		return nil, fmt.Errorf("write layer: %w", err)

@@ -1,6 +1,11 @@
 package own
 
-import "helenus.io/helenus/dev/images/internal/lock"
+import (
+	"maps"
+	"slices"
+
+	"helenus.io/helenus/dev/images/internal/lock"
+)
 
 // Module is the Go module whose commands go into the images.
 const Module = "helenus.io/helenus"
@@ -19,6 +24,8 @@ type Image struct {
 	Binaries map[string]string
 	// Jars are Java agents, by their path in the image.
 	Jars map[string]lock.Coordinates
+	// Java are agents of the project's own, by their path in the image.
+	Java map[string]JavaAgent
 	// Entrypoint is the program it runs.
 	Entrypoint []string
 }
@@ -46,11 +53,24 @@ var Images = []Image{
 		Jars: map[string]lock.Coordinates{
 			"/opt/helenus/jolokia-agent-jvm.jar": {Group: "org.jolokia", ID: "jolokia-agent-jvm",
 				Version: "2.3.0", Classifier: "javaagent"},
-			"/opt/helenus/jmx_prometheus_javaagent.jar": {Group: "io.prometheus.jmx", ID: "jmx_prometheus_javaagent",
-				Version: "1.0.1"},
+		},
+		Java: map[string]JavaAgent{
+			"/opt/helenus/helenus-metrics.jar": {Directory: "./cmd/helenus-metrics", Class: "helenus.metrics.Agent"},
 		},
 		Entrypoint: []string{"/opt/helenus/helenus-agent"},
 	},
+}
+
+// Artifacts are what an image takes from Maven Central.
+func (i *Image) Artifacts() []lock.Coordinates {
+	var all []lock.Coordinates
+	for _, path := range slices.Sorted(maps.Keys(i.Jars)) {
+		all = append(all, i.Jars[path])
+	}
+	if len(i.Java) > 0 {
+		all = append(all, javaCompiler, javaLibrary)
+	}
+	return all
 }
 
 // Find returns the image called name, and whether there is one.

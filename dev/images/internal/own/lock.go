@@ -2,8 +2,6 @@ package own
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"helenus.io/helenus/dev/images/internal/lock"
 	"helenus.io/helenus/dev/images/internal/maven"
@@ -14,11 +12,7 @@ const AnyArchitecture = "any"
 
 // Lock finds the hashes of the jars of i.
 func Lock(ctx context.Context, mvn *maven.Maven, i Image) (*lock.File, error) {
-	var coordinates []lock.Coordinates
-	for _, path := range slices.Sorted(maps.Keys(i.Jars)) {
-		coordinates = append(coordinates, i.Jars[path])
-	}
-	artifacts, err := mvn.Lock(ctx, coordinates)
+	artifacts, err := mvn.Lock(ctx, i.Artifacts())
 	if err != nil {
 		return nil, err
 	}

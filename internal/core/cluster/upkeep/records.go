@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/ticket"
@@ -33,7 +35,7 @@ func (k *Keeper) NodeRecords() plan.Result {
 			k.releaseRecord(n)
 		}
 	}
-	k.followDisruption()
+	k.followPolicies()
 	k.nameOldRules()
 	k.pinImages()
 	k.growVolumes()
@@ -64,14 +66,22 @@ func (k *Keeper) correct() {
 	}
 }
 
-// followDisruption has every agent hold to the disruption policy of the spec from now on. That
-// disturbs no node.
-func (k *Keeper) followDisruption() {
-	policy := render.DisruptionOf(k.Cluster)
+// followPolicies has every agent hold to the disruption policy of the spec, and to its choice of
+// metrics, from now on. That disturbs no node.
+func (k *Keeper) followPolicies() {
+	policy, tables := render.DisruptionOf(k.Cluster), render.TableMetricsOf(k.Cluster)
 	for _, n := range k.Records() {
-		if n.Record.DeletionTimestamp == nil && n.Record.Spec.Disruption != policy {
+		if n.Record.DeletionTimestamp != nil {
+			continue
+		}
+		if n.Record.Spec.Disruption != policy {
 			k.update(n, false, "the disruption policy has changed", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.Disruption = policy
+			})
+		}
+		if !equality.Semantic.DeepEqual(n.Record.Spec.TableMetrics, tables) {
+			k.update(n, false, "the choice of metrics has changed", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.TableMetrics = tables.DeepCopy()
 			})
 		}
 	}

@@ -1,0 +1,158 @@
+package dashboards
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Panel is a graph: one line for each series of its expression.
+type Panel struct {
+	Title, Expression, Legend, Unit string
+}
+
+// Dashboard is a page of panels over what its variables choose: namespace and cluster, and for some
+// one more of Cassandra's labels.
+type Dashboard struct {
+	Name, Title string
+	Variable    string
+	Panels      []Panel
+}
+
+// pods are those of the chosen cluster, by namespace and pod as the alerts are: a name has no other
+// hyphens behind the cluster's.
+const pods = `namespace="$namespace",pod=~"$cluster-[a-z0-9]+-[a-z0-9]+-[0-9]+"`
+
+const ofCluster = `namespace="$namespace",cluster="$cluster"`
+
+func rate(metric, selector, by string) string {
+	return fmt.Sprintf("sum by (%s) (rate(%s{%s}[$__rate_interval]))", by, metric, selector)
+}
+
+func p99(metric, selector, by string) string {
+	return "histogram_quantile(0.99, " + rate(metric+"_bucket", selector, by+", le") + ")"
+}
+
+// All dashboards.
+func All() []Dashboard {
+	node := `namespace="$namespace",pod="$pod"`
+	table := pods + `,keyspace="$keyspace"`
+	worst := func(metric string) string { return fmt.Sprintf("max by (table) (%s{%s})", metric, table) }
+	return []Dashboard{
+		{Name: "ring", Title: "Helenus / Ring", Panels: []Panel{
+			{"Nodes that are not ready", "helenus_cluster_nodes{" + ofCluster + "} - helenus_cluster_ready_nodes{" +
+				ofCluster + "}", "{{datacenter}}", "short"},
+			{"Ranges with too few replicas up", "helenus_cluster_unserved_ranges{" + ofCluster + "}", "{{datacenter}}",
+				"short"},
+			{"Requests", rate("cassandra_client_request_latency_seconds_count", pods, "operation"), "{{operation}}",
+				"reqps"},
+			{"Latency, 99th percentile", p99("cassandra_client_request_latency_seconds", pods, "operation"),
+				"{{operation}}", "s"},
+			{"Timeouts", rate("cassandra_client_request_timeouts_total", pods, "operation"), "{{operation}}", "reqps"},
+			{"Unavailable", rate("cassandra_client_request_unavailables_total", pods, "operation"), "{{operation}}",
+				"reqps"},
+			{"Messages dropped", rate("cassandra_dropped_messages_total", pods, "pod"), "{{pod}}", "ops"},
+			{"Hints kept", "cassandra_hints_size_bytes{" + pods + "}", "{{pod}}", "bytes"},
+			{"Load", "cassandra_storage_load_bytes{" + pods + "}", "{{pod}}", "bytes"},
+			{"Compactions pending", "cassandra_compaction_pending_tasks{" + pods + "}", "{{pod}}", "short"},
+			{"Steps that are blocked", "helenus_cluster_blocked_steps{" + ofCluster + "}", "blocked", "short"},
+			{"Progress of the step", "helenus_cluster_step_progress_ratio{" + ofCluster + "}", "{{step}}",
+				"percentunit"},
+		}},
+		{Name: "node", Title: "Helenus / Node", Variable: "pod", Panels: []Panel{
+			{"JVM gives metrics", "cassandra_up{" + node + "}", "up", "short"},
+			{"Connections of clients", "cassandra_client_connections{" + node + "}", "connections", "short"},
+			{"Requests coordinated", rate("cassandra_client_request_latency_seconds_count", node, "operation"),
+				"{{operation}}", "reqps"},
+			{"Latency, 99th percentile", p99("cassandra_client_request_latency_seconds", node, "operation"),
+				"{{operation}}", "s"},
+			{"Tasks that wait", "cassandra_thread_pool_pending_tasks{" + node + "} > 0", "{{pool}}", "short"},
+			{"Messages dropped", rate("cassandra_dropped_messages_total", node, "verb") + " > 0", "{{verb}}", "ops"},
+			{"Messages to other nodes dropped", rate("cassandra_internode_dropped_messages_total", node,
+				"peer_datacenter"), "{{peer_datacenter}}", "ops"},
+			{"Compaction", "rate(cassandra_compaction_bytes_total{" + node + "}[$__rate_interval])", "bytes", "Bps"},
+			{"Hits of caches", rate("cassandra_cache_hits_total", node, "cache") + " / " +
+				rate("cassandra_cache_requests_total", node, "cache"), "{{cache}}", "percentunit"},
+			{"Waiting for the commit log, 99th percentile", p99("cassandra_commitlog_commit_waiting_seconds", node,
+				"pod"),
+				"{{pod}}", "s"},
+			{"Garbage collection", rate("cassandra_jvm_gc_seconds_total", node, "collector"), "{{collector}}",
+				"percentunit"},
+			{"Memory", "cassandra_jvm_memory_used_bytes{" + node + "}", "{{area}}", "bytes"},
+			{"Processors", "rate(cassandra_jvm_cpu_seconds_total{" + node + "}[$__rate_interval])", "used", "short"},
+			{"Open files", "cassandra_jvm_open_files{" + node + "}", "files", "short"},
+		}},
+		{Name: "tables", Title: "Helenus / Tables", Variable: "keyspace", Panels: []Panel{
+			{"Local reads", rate("cassandra_table_read_latency_seconds_count", table, "table"), "{{table}}", "reqps"},
+			{"Local writes", rate("cassandra_table_write_latency_seconds_count", table, "table"), "{{table}}", "reqps"},
+			{"Local reads, 99th percentile", p99("cassandra_table_read_latency_seconds", table, "table"), "{{table}}",
+				"s"},
+			{"Local writes, 99th percentile", p99("cassandra_table_write_latency_seconds", table, "table"), "{{table}}",
+				"s"},
+			{"Size", "sum by (table) (cassandra_table_disk_live_bytes{" + table + "})", "{{table}}", "bytes"},
+			{"Snapshots", "sum by (table) (cassandra_table_snapshots_bytes{" + table + "})", "{{table}}", "bytes"},
+			{"SSTables per read, 99th percentile", worst("cassandra_table_sstables_per_read_p99"), "{{table}}",
+				"short"},
+			{"Tombstones per read, most", worst("cassandra_table_tombstones_per_read_max"), "{{table}}", "short"},
+			{"Greatest partition", worst("cassandra_table_partition_max_bytes"), "{{table}}", "bytes"},
+			{"Bloom filter, false answers", worst("cassandra_table_bloom_filter_false_ratio"), "{{table}}",
+				"percentunit"},
+			{"Repaired", "min by (table) (cassandra_table_repaired_ratio{" + table + "})", "{{table}}", "percentunit"},
+			{"Memtables", "sum by (table) (cassandra_table_memtable_bytes{" + table + "})", "{{table}}", "bytes"},
+		}},
+		{Name: "operator", Title: "Helenus / Operator", Panels: []Panel{
+			{"Passes", "sum(rate(helenus_pass_seconds_count[$__rate_interval]))", "passes", "ops"},
+			{"Passes that fail", rate("helenus_failed_passes_total", ofCluster, "cluster"), "{{cluster}}", "ops"},
+			{"Writes to the API server", "sum by (verb) (rate(helenus_writes_total[$__rate_interval]))", "{{verb}}",
+				"ops"},
+			{"Time since the last pass", "time() - helenus_cluster_last_pass_timestamp_seconds{" + ofCluster + "}",
+				"time",
+				"s"},
+			{"Conditions", "helenus_cluster_condition{" + ofCluster + "}", "{{condition}}", "short"},
+			{"Agents that do not answer",
+				"helenus_cluster_nodes{" + ofCluster + "} - helenus_cluster_answering_nodes{" +
+					ofCluster + "}", "{{datacenter}}", "short"},
+			{"Restarts of JVMs", "increase(helenus_agent_jvm_restarts_total{" + pods + "}[1h])", "{{pod}}", "short"},
+			{"Actions of agents that fail", "helenus_agent_failing_action{" + pods + "}", "{{pod}} {{action}}",
+				"short"},
+		}},
+	}
+}
+
+type object = map[string]any
+
+// JSON is a dashboard as Grafana imports it. Two panels stand side by side.
+func (d Dashboard) JSON() ([]byte, error) {
+	source := object{"type": "prometheus", "uid": "${datasource}"}
+	choice := func(name, query string) object {
+		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2, "sort": 1}
+	}
+	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus"},
+		choice("namespace", "label_values(helenus_cluster_nodes, namespace)"),
+		choice("cluster", `label_values(helenus_cluster_nodes{namespace="$namespace"}, cluster)`)}
+	if d.Variable != "" {
+		variables = append(variables,
+			choice(d.Variable, "label_values(cassandra_table_sstables{"+pods+"}, "+d.Variable+")"))
+	}
+	var panels []object
+	for i, p := range d.Panels {
+		panels = append(panels, object{"id": i + 1, "type": "timeseries", "title": p.Title, "datasource": source,
+			"gridPos":     object{"h": 8, "w": 12, "x": i % 2 * 12, "y": i / 2 * 8},
+			"fieldConfig": object{"defaults": object{"unit": p.Unit, "min": 0}, "overrides": []any{}},
+			"targets": []object{{"refId": "A", "expr": p.Expression, "legendFormat": p.Legend,
+				"datasource": source}}})
+	}
+	text, err := json.MarshalIndent(object{"title": d.Title, "uid": "helenus-" + d.Name, "tags": []string{"helenus"},
+		"schemaVersion": 39, "refresh": "30s", "time": object{"from": "now-1h", "to": "now"},
+		"templating": object{"list": variables}, "panels": panels}, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("encode dashboard %s: %w", d.Name, err)
+	}
+	return append(text, '\n'), nil
+}
+
+// Substituted is an expression with values in place of its variables.
+func Substituted(expression string) string {
+	return strings.NewReplacer("$__rate_interval", "5m", "$namespace", "shop", "$cluster", "orders", "$pod",
+		"orders-dc1-r1-0", "$keyspace", "cart").Replace(expression)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helenus.io/helenus/tools/generate/alerts"
+)
+
+const metricsHead = `<!-- Made by "make generate" from cmd/helenus-metrics/families.tsv; change that. -->
+# Metrics of Cassandra
+
+The agent of each node serves them on port 7782, behind [its own](status.md#metrics), as text or as OpenMetrics, and
+compressed if Prometheus asks for it. They are the same of Cassandra 4.1 and 5.0. Namespace, cluster, datacenter, rack
+and pod are labels that Prometheus adds.
+` + "`cassandra_up`" + ` is 0, and nothing else of Cassandra is there, while the JVM is down, or does not answer within 10 s.
+How it works: [ADR 21](../adr/0021-metrics-agent.md).
+
+- Latencies are histograms, counted since the JVM started, so that they can be added over nodes: ` + "`histogram_quantile(" +
+	"0.99, sum by (le) (rate(cassandra_client_request_latency_seconds_bucket{operation=\"Read\"}[5m])))`" + `. Cassandra's own
+  buckets grow by a fifth; each counts at its upper bound.
+- What walks the disk or all SSTables of a table is read at most once a minute: *slow* below.
+- The sources are beans of ` + "`org.apache.cassandra.metrics`" + ` as type and name; others are of the JVM and of the Java agent.
+
+## Metrics of tables
+
+Each table has 46 series on each node. Which tables have them says the cluster; a change restarts nothing:
+
+` + "```yaml" + `
+spec:
+  metrics:
+    tables:
+      mode: Top            # Top, All (up to 1,000 tables), None; default: Top
+      limit: 100           # of Top, 1 to 1000
+      include: ["shop.*"]  # come first, in every mode
+      exclude: ["*.tmp_*"] # only in the sum, even if included
+` + "```" + `
+
+Top are the tables with the most reads and writes of the last minutes; one that is shown stays until another has twice
+as many. The others are summed per keyspace, with an empty label ` + "`table`" + `; of quantiles and greatest values the
+sum is the greatest. A sum of counters counts what happened while tables were in it, and never goes back when one
+leaves it. A page has at most limit × 46 + 2,500 series: ` + "`cassandra_exporter_series_dropped`" + ` is how many more there were.
+
+## Scraping
+
+The port of the agent's container is called ` + "`metrics`" + `. With the operator of Prometheus, which adds the labels
+` + "`namespace` and `pod`" + ` that [alerts](alerts.md) and dashboards go by:
+
+` + "```yaml" + `
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata: {name: orders, namespace: shop}
+spec:
+  selector:
+    matchLabels: {helenus.io/cluster: orders}
+  podMetricsEndpoints:
+    - port: metrics
+      interval: 30s
+      relabelings:
+        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_cluster], targetLabel: cluster}
+        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_datacenter], targetLabel: datacenter}
+        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_rack], targetLabel: rack}
+` + "```" + `
+
+A new ring lets in whom [` + "`security.networkPolicy.metrics`" + `](security.md#who-may-reach-a-ring) names.
+
+## All metrics
+
+| metric | type | labels | source | what | alerts |
+|---|---|---|---|---|---|
+`
+
+// writeMetrics writes the page of Cassandra's metrics from their table.
+func writeMetrics(root string) error {
+	text, err := os.ReadFile(filepath.Join(root, "cmd", "helenus-metrics", "families.tsv"))
+	if err != nil {
+		return fmt.Errorf("read the metrics of Cassandra: %w", err)
+	}
+	out := bytes.NewBufferString(metricsHead)
+	for line := range strings.Lines("cassandra_up\tgauge\tagent\tnone\t1\tnone\tWhether the JVM gave its metrics.\n" +
+		string(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(f) != 7 {
+			return fmt.Errorf("read the metrics of Cassandra: %q has not seven fields", line)
+		}
+		labels := map[string]string{"none": "", "table": "`keyspace` `table`", "peer": "`peer_datacenter`"}
+		label, named := labels[f[3]]
+		if !named {
+			label = "`" + f[3] + "`"
+		}
+		source := "`" + strings.ReplaceAll(f[2], ",", "` `") + "`"
+		if strings.HasSuffix(f[4], "slow") {
+			source += ", slow"
+		}
+		var uses []string
+		for _, a := range alerts.All() {
+			if strings.Contains(a.Expression, f[0]) {
+				uses = append(uses, fmt.Sprintf("[%s](alerts.md#%s)", a.Name, strings.ToLower(a.Name)))
+			}
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", f[0], f[1], label, source, f[6], strings.Join(uses, " "))
+	}
+	if err := os.WriteFile(filepath.Join(root, "docs", "guide", "metrics.md"), out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the metrics of Cassandra: %w", err)
+	}
+	return nil
+}
