@@ -143,8 +143,9 @@ type VolumePolicy struct {
 	// +kubebuilder:default=Retain
 	OnClusterDeletion ClaimPolicy `json:"onClusterDeletion,omitempty"`
 
-	// OnScaleIn: claims of nodes that have left the ring, since the spec describes fewer. A claim
-	// that is kept keeps a node of the same name from joining. Default: Retain.
+	// OnScaleIn: claims of nodes that have left the ring, since the spec describes fewer, or whose
+	// disks a task has given up. A claim that is kept of one that has left keeps a node of the same
+	// name from joining. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	OnScaleIn ClaimPolicy `json:"onScaleIn,omitempty"`

@@ -55,8 +55,8 @@ type CassandraTaskSpec struct {
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Repair' || self.concurrency == 1`,message=`concurrency must be 1 for Repair: a repair of one node keeps its replicas busy, too`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
-// +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart']) || !has(self.tables)`,message=`tables is not for a task of this type`
-// +kubebuilder:validation:XValidation:rule=`!(self.type in ['InvalidateCaches', 'Restart']) || !has(self.keyspaces)`,message=`keyspaces is not for InvalidateCaches and Restart: they are about the whole node`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart', 'Replace', 'Remove']) || !has(self.tables)`,message=`tables is not for a task of this type`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['InvalidateCaches', 'Restart', 'Replace', 'Remove']) || !has(self.keyspaces)`,message=`keyspaces is not for InvalidateCaches, Restart, Replace and Remove: they are about the whole node`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.split)`,message=`split is for Compact alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'ClearSnapshot') == has(self.tag)`,message=`tag is required for ClearSnapshot, and not allowed for the others: Helenus gives each Snapshot a tag of its own, and the results of its nodes name it`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tag) || !self.tag.startsWith('helenus-backup-')`,message=`tags that begin with helenus-backup- are those of backups, which no ClearSnapshot removes`
@@ -65,6 +65,7 @@ type CassandraTaskSpec struct {
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == has(self.indexes)`,message=`indexes is required for RebuildIndex, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'RebuildIndex' || has(self.tables) && size(self.tables) == 1`,message=`RebuildIndex needs one of keyspaces and one of tables: those of the indexes`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Restart' || self.concurrency == 1 && self.maxAttempts == 3`,message=`concurrency and maxAttempts are not for Restart: spec.disruption of the cluster says how many nodes are down at once`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['Replace', 'Remove']) || has(self.nodes) && size(self.nodes) == 1 && self.concurrency == 1 && self.maxAttempts == 3`,message=`Replace and Remove need one of nodes, and neither concurrency nor maxAttempts: create a task for each node, they are done one after the other`
 type TaskTemplate struct {
 	// Type of what is to be done.
 	// +required
@@ -206,10 +207,11 @@ type TaskCluster struct {
 // +kubebuilder:validation:MaxLength=32
 // +kubebuilder:validation:XValidation:rule=`self != 'Drain'`,message=`Drain is no task: a drained node serves nobody until its JVM is restarted. Use Restart, which drains each node before`
 // +kubebuilder:validation:XValidation:rule=`self != 'Move'`,message=`Move is no task: nodes have several tokens each, and Cassandra moves none of these. To spread data otherwise, add nodes`
-// +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart`
+// +kubebuilder:validation:XValidation:rule=`self != 'Assassinate'`,message=`Assassinate is no task: Helenus assassinates the stale endpoints of failed joins by itself. To take a member that is lost out of the ring, use Remove`
+// +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Assassinate', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart', 'Replace', 'Remove']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart, Replace, Remove`
 type TaskType string
 
-// The types. Each but Restart is the operation of the same name.
+// The types. Each but Restart, Replace and Remove is the operation of the same name.
 const (
 	// TaskFlush writes what is in memory to the disk.
 	TaskFlush TaskType = "Flush"
@@ -239,13 +241,17 @@ const (
 	TaskRebuild TaskType = "Rebuild"
 	// TaskRestart restarts the JVM: by a roll-out, with all of its guards.
 	TaskRestart TaskType = "Restart"
+	// TaskReplace gives the disk of the node up: another member takes its place, on new volumes.
+	TaskReplace TaskType = "Replace"
+	// TaskRemove removes a member that is down for good from the ring: nodetool removenode.
+	TaskRemove TaskType = "Remove"
 )
 
 // TaskTypes are all that there are.
 func TaskTypes() []TaskType {
 	return []TaskType{TaskFlush, TaskCleanup, TaskUpgradeSSTables, TaskRepair, TaskSnapshot, TaskClearSnapshot,
 		TaskCompact, TaskGarbageCollect, TaskScrub, TaskVerify, TaskInvalidateCaches, TaskRebuildIndex, TaskRebuild,
-		TaskRestart}
+		TaskRestart, TaskReplace, TaskRemove}
 }
 
 // BackupTagPrefix begins the tags of snapshots that belong to backups.
@@ -350,6 +356,11 @@ type TaskNode struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Operation string `json:"operation,omitempty"`
+
+	// HostID is that of the member which Replace or Remove is about.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID,omitempty"`
 
 	// StartedAt is when it was begun first.
 	// +optional

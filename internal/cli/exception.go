@@ -158,18 +158,50 @@ var replace = word{
 	short:   "Have a node replaced for which that is recommended",
 	long: `Has a node replaced whose disk or host is lost, where spec.replacement.mode is Recommend
 and status.recommended names it: another member takes its place, with the same name, rack
-and tokens. What the lost one had alone is lost, and it never starts again.
+and tokens. What the lost one had alone is lost, and it never starts again. It writes an
+exception into the spec of the CassandraCluster, with your rights.
 
-It writes an exception into the spec of the CassandraCluster, with your rights.`,
+With --planned the disk of a node is given up that is not lost, to have it on another
+host, or since its disk is bad: the node is stopped in order, the others are repaired, and
+it joins in its own place on new volumes. It creates a CassandraTask, with your rights;
+until the node leaves its disk, deleting the task has it start again on that.`,
 	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
 		if !slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
 			return r.Operation == "Replace" && slices.Contains(r.Nodes, node.Name)
 		}) {
 			return fmt.Errorf("no replacement of node %s is recommended: status.recommended of CassandraCluster %s "+
-				"does not name it", node.Name, cluster.Name)
+				"does not name it. To give up the disk of a node that is not lost: --planned", node.Name, cluster.Name)
 		}
 		return nil
 	},
+}
+
+// newReplace has a lost node replaced, or gives up the disk of another by a task.
+func newReplace(s *settings) *cobra.Command {
+	cmd, planned, wait := s.command(replace), false, false
+	lost := cmd.RunE
+	cmd.Example += "\n  kubectl helenus replace orders-dc1-r1-0 --planned --wait"
+	cmd.Flags().BoolVar(&planned, "planned", false, "give up the disk of a node that is not lost")
+	cmd.Flags().BoolVar(&wait, "wait", false, "with --planned: wait until it has finished")
+	task := s.connected(func(ctx context.Context, c *connection, args []string) error {
+		return s.giveUpDisk(ctx, c, args[0], wait)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if planned {
+			return task(cmd, args)
+		}
+		return lost(cmd, args)
+	}
+	return cmd
+}
+
+func (s *settings) giveUpDisk(ctx context.Context, c *connection, name string, wait bool) error {
+	node, _, err := c.nodeAndCluster(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.giveTask(ctx, c, string(v1alpha1.TaskReplace), node.Spec.Cluster.Name, tasking{wait: wait,
+		deadline: 24 * time.Hour, ttl: 24 * time.Hour, spec: v1alpha1.TaskTemplate{Nodes: []string{name}}})
 }
 
 var repair = word{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,28 @@ func TestStartAnywayAndRepair(t *testing.T) {
 				t.Errorf("printed %s", said)
 			}
 		})
+	}
+}
+
+// The disk of a node that is not lost is given up by a task for that node alone.
+func TestADiskIsGivenUpByATask(t *testing.T) {
+	node := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0"},
+		Spec: v1alpha1.CassandraNodeSpec{Cluster: v1alpha1.ClusterReference{Name: "orders"}}}
+	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), node)
+	if err := newDesk().giveUpDisk(t.Context(), c, node.Name, false); err != nil {
+		t.Fatal(err)
+	}
+	all := &v1alpha1.CassandraTaskList{}
+	if err := c.client.List(t.Context(), all); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%d tasks, %v", len(all.Items), err)
+	}
+	if s := all.Items[0].Spec; s.Type != v1alpha1.TaskReplace || s.Cluster.Name != "orders" ||
+		!slices.Equal(s.Nodes, []string{node.Name}) {
+		t.Errorf("created %+v", s)
+	}
+	err := newDesk().giveUpDisk(t.Context(), c, "orders-dc1-r9-0", false)
+	if err == nil || !strings.Contains(err.Error(), "there is no CassandraNode") {
+		t.Errorf("of a node that is not there: %v", err)
 	}
 }
 

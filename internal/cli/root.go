@@ -45,7 +45,7 @@ and, with your rights, changes what they are asked to do:
   start            start all nodes of a cluster that is stopped
   task             have nodes run an operation, such as cleanup, repair or restart
   debug            stop Cassandra on a node, and keep its pod to look into
-  replace          have a lost node replaced for which that is recommended
+  replace          have a lost node replaced for which that is recommended, or give up a disk
   repair           have a node repaired for which that is recommended
   start-anyway     let a node start that was down for longer than deletions are kept
   clear-leftovers  remove what a cluster that is gone has left
@@ -73,7 +73,7 @@ func New(version string, streams Streams) *cobra.Command {
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newNodetool(s), newClearLeftovers(s),
 		newReport(s, version), newUninstall(s), newDoctor(s, version))
-	root.AddCommand(s.command(startAnyway), s.command(replace), s.command(repair))
+	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

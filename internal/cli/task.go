@@ -24,7 +24,9 @@ ends with it. Deleting the task cancels it, also what runs, where Cassandra can.
 // noTasks are operations of nodetool that are no task, with what to use instead.
 var noTasks = map[string]string{
 	"drain": "a drained node serves nobody until its JVM is restarted: use restart, which drains each node before",
-	"move":  "nodes have several tokens each, and Cassandra moves none of these",
+	"assassinate": "Helenus does that itself with the stale endpoints of failed joins; to take a lost member " +
+		"out of the ring use remove",
+	"move": "nodes have several tokens each, and Cassandra moves none of these",
 }
 
 // taskPoll is how often a task is asked for: a person looks at it.
@@ -53,6 +55,7 @@ func newTask(s *settings) *cobra.Command {
 			return nil
 		},
 		Example: "  kubectl helenus task orders flush --wait\n" +
+			"  kubectl helenus task orders remove --nodes orders-dc1-r1-1 --wait\n" +
 			"  kubectl helenus task orders cleanup --datacenters dc1 --racks r1,r2 --concurrency 2\n" +
 			"  kubectl helenus task orders repair --nodes orders-dc1-r1-0 --keyspaces shop\n" +
 			"  kubectl helenus task orders snapshot --keyspaces shop --snapshot-ttl 24h\n" +

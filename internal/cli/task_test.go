@@ -51,7 +51,8 @@ func TestTask(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]string{"dance": "flush, cleanup, upgradesstables, repair",
-		"drain": "use restart", "Move": "several tokens"} {
+		"drain": "use restart", "Move": "several tokens",
+		"assassinate": "use remove"} {
 		err := newDesk().giveTask(t.Context(), to(t, interceptor.Funcs{}, cluster("shop", "orders")), kind, "orders",
 			tasking{})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -212,6 +212,18 @@ func (v *View) Live(name string) *facts.Node {
 	return v.Nodes[name]
 }
 
+// IsDown says that no JVM of a node runs, nor can one start as its record is.
+func (v *View) IsDown(n *facts.Node) bool {
+	if v.Of(n.Name).Process != Absent {
+		return false
+	}
+	agent := n.CurrentAgent()
+	if agent == nil || n.Record == nil || n.Record.Spec.State != v1alpha1.StateStopped {
+		return true
+	}
+	return agent.Phase == v1alpha1.PhaseStopped && agent.RecordGeneration == n.Record.Generation
+}
+
 // LeavesHost says that the pod of a node is deleted by force: its host is gone for certain, and
 // neither its agent nor a member of the ring says otherwise.
 func (v *View) LeavesHost(n *facts.Node) bool {

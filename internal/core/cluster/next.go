@@ -74,6 +74,10 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 		join.Join(rules, assassinate.Remove), leave.Leave(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
+		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.ReplaceTask,
+			Next: task.NextGivenUp(v1alpha1.TaskReplace), Over: task.NotGivenUp}),
+		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.RemoveTask, Removes: true,
+			Next: task.NextGivenUp(v1alpha1.TaskRemove), Over: task.NotGivenUp}),
 	}, task.Procedures(rules)...)
 }
 

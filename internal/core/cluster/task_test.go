@@ -481,3 +481,164 @@ func TestTasksGoWithTheirCluster(t *testing.T) {
 	}
 	t.Error("a task is left")
 }
+
+// givingUp is a ring of three in which the disk of the first node is given up: the others are
+// repaired, and it is stopped.
+func givingUp(t *testing.T, change ...func(*world)) (*world, types.UID) {
+	t.Helper()
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.settle()
+	w.work(constantly(v1alpha1.OperationCancelled)) // it runs until then
+	for _, c := range change {
+		c(w)
+	}
+	return w, w.give("replace", v1alpha1.TaskTemplate{Type: v1alpha1.TaskReplace, Nodes: []string{first}})
+}
+
+// goesDown has a member go down.
+func goesDown(name string) func(*world) {
+	return func(w *world) { w.absent[name], w.running[w.snapshot.Nodes[name].Pod.UID].Ring = true, nil }
+}
+
+// Until its ticket the disk of a node that is replaced by a task is as it was, and it starts again
+// on that as soon as something speaks against it.
+func TestAMemberKeepsItsDiskUntilItsTicket(t *testing.T) {
+	for name, c := range map[string]struct {
+		disturb func(w *world)
+		want    string
+	}{
+		"the task is deleted":            {func(w *world) { w.snapshot.Tasks = nil }, ""},
+		"its deadline is over":           {func(w *world) { w.now = w.now.Add(25 * time.Hour) }, "Failed 1/1"},
+		"another member goes down":       {goesDown(three[2]), "Pending"},
+		"one that is repaired goes down": {goesDown(second), "Running"},
+		"the ledger is lost, and the task deleted": {func(w *world) {
+			w.snapshot.Ledger = nil
+			delete(w.snapshot.Shared.ConfigMaps, v1alpha1.LedgerName("orders"))
+			w.settle()
+			w.snapshot.Tasks = nil
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, task := givingUp(t)
+			w.until(func(s *ledger.Step) bool {
+				return s.Kind == ledger.ReplaceTask && s.Stage == ledger.StageOperations
+			})
+			n := w.snapshot.Nodes[first]
+			if n.Pod != nil || n.Record.Spec.State != v1alpha1.StateStopped || len(n.Record.Spec.Claims) == 0 {
+				t.Fatalf("it is to be %s, with claims %v, and its pod is %v", n.Record.Spec.State,
+					n.Record.Spec.Claims, n.Pod)
+			}
+			claims := slices.Clone(n.Record.Spec.Claims)
+			c.disturb(w)
+			w.pass() // after which agents are looked at again
+			w.settle()
+			if c.want != "" {
+				w.wantTask(task, c.want)
+			}
+			n = w.snapshot.Nodes[first]
+			if n.Record.Spec.State != v1alpha1.StateRunning || !slices.Equal(n.Record.Spec.Claims, claims) ||
+				n.Record.Spec.Join != nil || len(n.Record.Spec.Replaced) > 0 {
+				t.Errorf("it is to be %s, with claims %v: %s", n.Record.Spec.State, n.Record.Spec.Claims,
+					ledgerInWords(w.snapshot.Ledger))
+			}
+		})
+	}
+}
+
+// What holds a replacement back whose member is up.
+func TestWhatKeepsADiskFromBeingGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"another member is down": {goesDown(second), second},
+		"a keyspace has one copy": {func(w *world) {
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=1}"})
+		}, "AcceptLoss"},
+		"it is paused": {func(w *world) { w.snapshot.Cluster.Spec.Paused = true }, "spec.paused is true"},
+	} {
+		w, task := givingUp(t, c.change)
+		w.settle()
+		w.wantTask(task, "Pending", c.want)
+		if n := w.snapshot.Nodes[first]; n.Record.Spec.State != v1alpha1.StateRunning || w.snapshot.Ledger.Step != nil {
+			t.Errorf("%s: it is to be %s: %s", name, n.Record.Spec.State, ledgerInWords(w.snapshot.Ledger))
+		}
+	}
+}
+
+// A member is removed only if it is down, and fewer nodes are enough for what they hold. One that
+// the spec does not describe any more is gone then, and another joins as a new node.
+func TestATaskRemovesAMember(t *testing.T) {
+	for name, c := range map[string]struct {
+		keyspace string
+		up       bool
+		shrink   bool
+		want     string
+	}{
+		"it is up":                      {"NetworkTopologyStrategy {dc1=2}", true, false, "sees node orders-dc1-r3-1 up"},
+		"there are too many replicas":   {"NetworkTopologyStrategy {dc1=4}", false, true, "4 replicas"},
+		"the spec does not describe it": {"NetworkTopologyStrategy {dc1=3}", false, true, "Succeeded 1/1"},
+		"the spec describes it":         {"NetworkTopologyStrategy {dc1=3}", false, false, "Succeeded 1/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, datacenter("dc1", 1, 1, 2))
+			w.settle()
+			w.replicated(map[string]string{"shop": c.keyspace})
+			const fourth = "orders-dc1-r3-1"
+			n := w.snapshot.Nodes[fourth]
+			was := w.endpoints()
+			if !c.up {
+				lost := w.running[n.Pod.UID]
+				lost.Ring, lost.Disk, lost.Phase = nil, v1alpha1.DiskEmpty, v1alpha1.PhaseDataLost
+				lost.Process, n.Record.Status.Disk = facts.ProcessAbsent, v1alpha1.DiskEmpty
+				gone := was[slices.IndexFunc(was, func(e facts.Endpoint) bool { return e.HostID == hostID(fourth) })]
+				gone.Live = false
+				w.strangers = []facts.Endpoint{gone}
+			}
+			w.operate = func(at *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+				if o.Type == v1alpha1.OperationRemoveNode {
+					w.strangers = nil
+				}
+				return []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationSucceeded}}
+			}
+			if c.shrink {
+				w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[2].Nodes = ptr(int32(1)) })
+			}
+			task := w.give("remove", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRemove, Nodes: []string{fourth}})
+			for range 5 {
+				w.now = w.now.Add(time.Minute)
+				w.settle()
+			}
+			w.wantTask(task, c.want)
+			if got := slices.Contains(w.snapshot.Ledger.Replaced, hostID(fourth)); got != strings.HasPrefix(c.want, "Succ") {
+				t.Errorf("it is removed: %v: %s", got, ledgerInWords(w.snapshot.Ledger))
+			}
+			if n := w.snapshot.Nodes[fourth]; c.shrink && got(n) != !strings.HasPrefix(c.want, "Succ") {
+				t.Errorf("its record is there: %v", got(n))
+			}
+		})
+	}
+}
+
+// got says that a node has a record.
+func got(n *facts.Node) bool { return n != nil && n.Record != nil }
+
+// Once nothing speaks against it a node gets its ticket and other claims, and never the old ones.
+func TestATaskReplacesAMember(t *testing.T) {
+	w, task := givingUp(t, func(w *world) { w.work(constantly(v1alpha1.OperationSucceeded)) })
+	claims, was := w.snapshot.Nodes[first].Record.Spec.Claims, w.snapshot.Ledger.Members[first]
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.ReplaceTask && s.Stage == ledger.StageTickets })
+	spec := w.snapshot.Nodes[first].Record.Spec
+	if spec.Join == nil || spec.Join.Replace == nil || spec.Join.Replace.HostID != was ||
+		ledger.OfIntent(spec.Join.ID) != string(task) || len(spec.Claims) > 0 || spec.State != v1alpha1.StateRunning ||
+		len(spec.Replaced) != 1 || spec.Replaced[0].ClaimUID != claims[0].UID {
+		t.Fatalf("its record is %+v", spec)
+	}
+	w.wantTask(task, "Running 0/1")
+	w.snapshot.Tasks = nil // nothing takes it back
+	w.pass()
+	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
+		t.Errorf("the task is deleted: %s", ledgerInWords(w.snapshot.Ledger))
+	}
+}

@@ -42,6 +42,10 @@ const (
 	Rotate Kind = "RotateSuperuser"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
+	// ReplaceTask has a node take the place of a member whose disk a task gives up.
+	ReplaceTask Kind = "ReplaceTask"
+	// RemoveTask removes a member that is down from the ring, since a task says so.
+	RemoveTask Kind = "RemoveTask"
 )
 
 // Class orders procedures: one of a higher class suspends one of a lower.
@@ -97,7 +101,8 @@ const (
 	StageClose Stage = "Close"
 	// StageDeliver: the nodes deliver what they keep for each other.
 	StageDeliver Stage = "Deliver"
-	// StageDrain: every node is stopped in order, and its pod deleted.
+	// StageDrain: every node, or one that gives up its disk, is stopped in order, and its pod
+	// deleted.
 	StageDrain Stage = "Drain"
 	// StageStopped: no node runs.
 	StageStopped Stage = "Stopped"

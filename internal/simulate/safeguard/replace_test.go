@@ -23,6 +23,13 @@ func TestTheOthersAreRepairedBeforeAReplacement(t *testing.T) {
 	caught(t, scenario(v1alpha1.ReplacementRepairAfter), "a write that was acknowledged is lost")
 }
 
+// So it is where a person gives the disk of the member up.
+func TestTheOthersAreRepairedBeforeADiskIsGivenUp(t *testing.T) {
+	holds(t, trial.Trial{Scenario: trial.ReplacePlanned("planned-before", v1alpha1.ReplacementRepairBefore), Seed: 1})
+	caught(t, trial.Trial{Scenario: trial.ReplacePlanned("planned-after", v1alpha1.ReplacementRepairAfter), Seed: 1},
+		"a write that was acknowledged is lost")
+}
+
 // besideDown is the scenario of a member whose disk is lost while another is down, and the third
 // lacks what it was sent.
 func besideDown(name, by, down, laggard string, change func(*v1alpha1.CassandraCluster)) *trial.Scenario {

@@ -400,7 +400,7 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	o.operations(n)
 	o.turn.changed(old, n)
 	if n.Spec.State == v1alpha1.StateDecommissioned && old != nil && old.Spec.State != n.Spec.State &&
-		!o.left(n.Name, n.Spec.Member.HostID, o.lastLedger) {
+		!o.left(n.Name, old.Spec.Member.HostID, o.lastLedger) {
 		o.violated("leave: node %s is said to have left, and its disk or a member that is up says otherwise", n.Name)
 	}
 	if version := n.Spec.Configuration.Version; old == nil || old.Spec.Configuration.Version != version {

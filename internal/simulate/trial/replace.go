@@ -27,6 +27,8 @@ func replaceScenarios() []*Scenario {
 		ReplaceLostDisk("replace-disk-lost", "the disk of a member is lost while another one lacks rows: the others "+
 			"are repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
 		replaceCutOff(), replaceHostGone(), replaceAsked(), replaceUnheard(), replaceUnheardLate(),
+		ReplacePlanned("replace-planned", v1alpha1.ReplacementRepairBefore), replaceTakenBack(),
+		removeLost(),
 	}
 }
 
@@ -128,6 +130,64 @@ func replaceAsked() *Scenario {
 					Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour))})
 			})(w)
 		}, Until: all(replaced, grown, recommends(string(v1alpha1.OperationRepair))), Within: time.Hour}))
+}
+
+// ReplacePlanned is a ring in which a task gives up the disk of a member that is up, while another
+// one lacks what it was sent, and that is repaired before the node is replaced, or after.
+func ReplacePlanned(name string, repair v1alpha1.ReplacementRepair, then ...Act) *Scenario {
+	s := scenario(name, "a task gives up the disk of a member while another one lacks rows: the node is stopped, the "+
+		"others are repaired, and the node is replaced on another volume",
+		threeRacks.with(replacesBy(repair)),
+		Act{Name: "have one lack rows", Do: lacksRows},
+		Act{Name: "create the task", Do: func(w *world.World) error {
+			t := task(v1alpha1.TaskReplace, 1)
+			t.Spec.Nodes = []string{lostNode}
+			return w.User().Create(context.Background(), t)
+		}, Until: all(replaced, grown, taskIs(v1alpha1.TaskSucceeded)), Within: time.Hour})
+	if then != nil {
+		s.Acts[len(s.Acts)-1].Until = isStoppedAlone
+		s.Acts = append(s.Acts, then...)
+	}
+	return replacing(s)
+}
+
+// replaceTakenBack is a replacement whose task is deleted while its node is stopped: the node
+// starts again on its disk.
+func replaceTakenBack() *Scenario {
+	s := ReplacePlanned("replace-taken-back", v1alpha1.ReplacementRepairBefore,
+		Act{Name: "delete the task", Do: func(w *world.World) error {
+			return w.User().Delete(context.Background(), task("", 0))
+		}, Until: all(grown, not(replaced)), Within: 30 * time.Minute})
+	s.LosesDisk = false
+	return s
+}
+
+// removeLost is a ring that is to shrink by a member whose disk is lost: it is removed by a task,
+// and the others leave then.
+func removeLost() *Scenario {
+	const unwanted = clusterName + "-dc1-r1-1"
+	s := replacing(scenario("remove-lost", "a ring of six is to shrink to three, and one of those that are to leave "+
+		"has lost its disk: a task removes it, and the others leave",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+			nodesPerRack(2)(&c.Spec)
+			leavesToUser(c)
+		}),
+		Act{Name: "lose the disk", Do: loseDiskOf(unwanted), Until: recommends("Replace"), Within: 15 * time.Minute},
+		Act{Name: "shrink", Do: respec(nodesPerRack(1)), Until: blockedWith(v1alpha1.BlockedMemberDown, unwanted),
+			Within: 15 * time.Minute},
+		Act{Name: "create the task", Do: func(w *world.World) error {
+			t := task(v1alpha1.TaskRemove, 1)
+			t.Spec.Nodes = []string{unwanted}
+			return w.User().Create(context.Background(), t)
+		}, Until: all(recordsAre(3), idle, taskIs(v1alpha1.TaskSucceeded)), Within: 2 * time.Hour}))
+	s.HostsPerZone = 2
+	return s
+}
+
+// isStoppedAlone says that the node which is to be replaced has no pod any more.
+func isStoppedAlone(w *world.World) bool {
+	n, _ := w.Server.Object("CassandraNode", keyOf(lostNode)).(*v1alpha1.CassandraNode)
+	return n != nil && n.Spec.State == v1alpha1.StateStopped && w.Server.Object("Pod", keyOf(lostNode)) == nil
 }
 
 func replacing(s *Scenario) *Scenario {

@@ -159,6 +159,15 @@ func (s *Step) DeletePods(nodes []*facts.Node, why string) {
 	}
 }
 
+// DeleteClaims deletes claims that nothing uses any more, by their uids.
+func (s *Step) DeleteClaims(claims []v1alpha1.ClaimReference, why string) {
+	for _, c := range claims {
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Name, claim.Namespace = c.Name, s.engine.view.Cluster.Namespace
+		s.engine.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(claim), UID: c.UID, Why: why})
+	}
+}
+
 // ResizePod has the containers of the pod of one of the step's nodes get other resources.
 func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why string) {
 	s.engine.draft.Write(plan.Write{Verb: plan.ResizePod, Object: render.Resize(n.Pod, to), UID: n.Pod.UID, Live: live,

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
@@ -23,6 +25,8 @@ type State struct {
 	Repair v1alpha1.ReplacementRepair `json:"repair"`
 	// Repairers are members that repair it before.
 	Repairers []string `json:"repairers,omitempty"`
+	// Claims are those of a disk that is given up; nothing uses them any more.
+	Claims []v1alpha1.ClaimReference `json:"claims,omitempty"`
 	// Left is the least that was left to be delivered, and LeftSince when it became that.
 	Left      int        `json:"left,omitempty"`
 	LeftSince *time.Time `json:"leftSince,omitempty"`
@@ -37,7 +41,7 @@ type Stale func(*assess.View, *procedure.Step) (plan.Result, bool)
 // Cassandra refuses that for a member of which no other has gossip, since all have started after it
 // was last up: it is removed from the ring, and joins as a new node.
 func Replace(rules guard.Rules, stale Stale) procedure.Procedure {
-	r := replacer{rules, stale}
+	r := replacer{rules: rules, stale: stale}
 	return procedure.Procedure{
 		Kind: ledger.ReplaceNode, Class: ledger.Recovery, MovesRanges: true,
 		Understands: procedure.Understands[State],
@@ -52,6 +56,8 @@ func Replace(rules guard.Rules, stale Stale) procedure.Procedure {
 type replacer struct {
 	rules guard.Rules
 	stale Stale
+	// asked is nil where members are replaced that are lost.
+	asked *Asked
 }
 
 // of a step: the node that is replaced. Members that repair before are nodes of the step for as
@@ -74,10 +80,13 @@ const unchangedFor = 2 * time.Minute
 // range from one of them.
 func (r replacer) awaitHints(v *assess.View, s *procedure.Step) plan.Result {
 	node, state := of(s)
-	if result, back := cameBack(v, s, node); back {
+	if result, back := r.back(v, s, node); back {
 		return result
 	}
 	survivors := others(v, node)
+	if r.asked != nil {
+		survivors = procedure.MemberNodes(v) // what the node keeps for others goes with its disk
+	}
 	survivors.Names = v.UpAmong(survivors.Names)
 	found := guard.Check(guard.Kept{Nodes: survivors, For: survivors.Names}, r.rules.Undelivered...)
 	left := 0
@@ -92,10 +101,19 @@ func (r replacer) awaitHints(v *assess.View, s *procedure.Step) plan.Result {
 	if len(found) > 0 {
 		if wait := state.LeftSince.Add(unchangedFor).Sub(v.Now); wait > 0 {
 			s.WakeIn(wait)
-			s.Describe(0, "node %s is replaced: waiting for hints among the others", node)
+			s.Describe(0, "node %s is replaced: waiting for hints", node)
 			return s.Refused(found)
 		}
 	}
+	if r.asked != nil {
+		s.Advance(true, "hints are delivered", ledger.StageDrain)
+		return plan.Acting("node %s is to stop", node)
+	}
+	return r.proceed(v, s, node, state)
+}
+
+// proceed with the repair before, if there is one.
+func (r replacer) proceed(v *assess.View, s *procedure.Step, node string, state State) plan.Result {
 	if len(state.Repairers) == 0 {
 		return r.allow(v, s, node, state)
 	}
@@ -110,18 +128,21 @@ const mostFailures = 5
 // repair has the others repair what the lost member had.
 func (r replacer) repair(v *assess.View, s *procedure.Step) plan.Result {
 	node, state := of(s)
-	if result, back := cameBack(v, s, node); back {
+	if result, back := r.back(v, s, node); back {
 		return result
 	}
 	survivors := others(v, node)
 	later := ""
-	if down := survivors.Down(); len(down) > 0 {
+	if down := survivors.Down(); len(down) > 0 && r.asked == nil {
 		later = "node " + words.List(down, 3) + " is down, too"
 	}
 	for _, name := range state.Repairers {
 		if s.Attempts(name) >= mostFailures {
 			later = fmt.Sprintf("the repair failed %d times on node %s", mostFailures, name)
 		}
+	}
+	if later != "" && r.asked != nil {
+		return startAgain(v, s, node, later)
 	}
 	if later != "" {
 		if running := s.Cancel(later); len(running) > 0 {
@@ -143,6 +164,14 @@ func (r replacer) repair(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Acting("the repair is over")
 	}
 	return r.allow(v, s, node, state)
+}
+
+// back ends a step that has not issued its ticket if the member is not to be replaced any more.
+func (r replacer) back(v *assess.View, s *procedure.Step, node string) (plan.Result, bool) {
+	if r.asked != nil {
+		return r.keepsDisk(v, s, node)
+	}
+	return cameBack(v, s, node)
 }
 
 // cameBack ends a step that has not issued its ticket if the member is not lost after all.
@@ -169,12 +198,18 @@ func cameBack(v *assess.View, s *procedure.Step, node string) (plan.Result, bool
 // allow has the ring know that the lost member never starts again, before anybody takes its place.
 func (r replacer) allow(v *assess.View, s *procedure.Step, node string, state State) plan.Result {
 	if why := r.refusals(v, node); len(why) > 0 {
+		if last := lasting(slices.Clone(why)); r.asked != nil && len(last) > 0 {
+			return startAgain(v, s, node, last[0].Message)
+		}
 		s.Describe(0, "node %s is replaced", node)
 		return s.Refused(why)
 	}
 	state.Repairers = nil
+	if r.asked != nil {
+		state.Claims = v.Nodes[node].Record.Spec.Claims
+	}
 	next := ledger.StageTickets
-	if unheard(v, node, state.Replaces.HostID) {
+	if r.asked != nil && r.asked.Removes || unheard(v, node, state.Replaces.HostID) {
 		next = ledger.StageRemove
 	}
 	s.Write(true, "node "+node+" may be replaced", func(ring *ledger.Ring, own *ledger.Step) {
@@ -258,11 +293,11 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 // issue writes the ticket into the record, and with it who is replaced. On a disk that cannot be
 // reached any more nothing starts: the node gets other claims, and nobody deletes the old ones.
 func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.Result {
-	gone := v.OutOfReach(n)
+	gone := outOfReach(v, n, state)
 	switch {
-	case gone == nil && assess.Address(n) == "" && n.Pod != nil:
+	case gone == "" && assess.Address(n) == "" && n.Pod != nil:
 		return plan.Waiting("waiting for the pod of node %s", n.Name)
-	case gone == nil && assess.Address(n) == state.Replaces.Address:
+	case gone == "" && assess.Address(n) == state.Replaces.Address:
 		// At the address of the lost member it would miss what is written while it streams.
 		s.DeletePod(n, "a node that replaces another needs an address of its own")
 		return plan.Acting("node %s gets another pod", n.Name)
@@ -271,6 +306,7 @@ func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.R
 		func(spec *v1alpha1.CassandraNodeSpec) {
 			neverAgain(spec, state, gone)
 			spec.Join, spec.ClientTraffic = ticket.For(v.Ledger.StepByID(s.ID()), n.Name), v1alpha1.TrafficClosed
+			spec.State, spec.StopNotAfter = v1alpha1.StateRunning, nil
 		})
 	return plan.Acting("issued a ticket to %s to replace host id %s", n.Name, state.Replaces.HostID)
 }
@@ -282,20 +318,36 @@ const unheardOf = "no other member has gossip of the one that is to be replaced"
 // Its node joins as a new one then.
 func remove(v *assess.View, s *procedure.Step) plan.Result {
 	name, state := of(s)
-	s.Describe(0, "node %s is replaced", name)
+	s.Describe(0, "node %s is removed from the ring", name)
 	n := v.Live(name)
 	if n == nil {
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
 	}
-	hostID := state.Replaces.HostID
-	if r, over := s.RemoveMember(n, hostID, "is lost, and no other member has gossip of it"); !over {
+	hostID, why := state.Replaces.HostID, "is lost, and no other member has gossip of it"
+	if s.Kind() == ledger.RemoveTask {
+		why = "is to be removed"
+	}
+	if r, over := s.RemoveMember(n, hostID, why); !over {
 		return r
+	}
+	if v.Leaves(name) {
+		s.UpdateRecord(name, true, "host id "+hostID+" is removed from the ring", func(spec *v1alpha1.CassandraNodeSpec) {
+			neverAgain(spec, state, "")
+			spec.Member, spec.Join, spec.ClientTraffic = nil, nil, v1alpha1.TrafficClosed
+			spec.State, spec.StopNotAfter = v1alpha1.StateDecommissioned, nil
+		})
+		return plan.Acting("node %s is no member any more", name)
+	}
+	then := "joins as a new node"
+	if n.Record.Spec.State == v1alpha1.StateDecommissioned {
+		then = "is gone"
 	}
 	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
 		s.UpdateRecord(name, true, "host id "+hostID+" is removed from the ring",
 			func(spec *v1alpha1.CassandraNodeSpec) {
-				neverAgain(spec, state, v.OutOfReach(n))
+				neverAgain(spec, state, outOfReach(v, n, state))
 				spec.Member, spec.Join, spec.ClientTraffic = nil, nil, v1alpha1.TrafficClosed
+				spec.State, spec.StopNotAfter = v1alpha1.StateRunning, nil
 			})
 		return plan.Acting("node %s is no member any more", name)
 	}
@@ -308,10 +360,10 @@ func remove(v *assess.View, s *procedure.Step) plan.Result {
 			}
 		}
 	})
-	s.Close(true, v1alpha1.StepSucceeded, "node "+name+" joins as a new node")
-	s.Event("MemberRemoved", "host id %s of node %s is removed from the ring, since %s; the node joins as a new one",
-		hostID, name, unheardOf)
-	return plan.Acting("node %s joins as a new node", name)
+	s.Close(true, v1alpha1.StepSucceeded, "node "+name+" "+then)
+	s.Event("MemberRemoved", "host id %s of node %s, which %s, is removed from the ring; the node %s", hostID, name,
+		why, then)
+	return plan.Acting("node %s %s", name, then)
 }
 
 // dueAfter notes that a node is to be repaired since a replacement was not repaired before.
@@ -323,18 +375,32 @@ func dueAfter(r *ledger.Ring, node string, now time.Time) {
 
 // neverAgain has a record know of the member that never starts again on it. Its disk is not used
 // any more where it is out of reach.
-func neverAgain(spec *v1alpha1.CassandraNodeSpec, state State, gone *facts.Claim) {
+func neverAgain(spec *v1alpha1.CassandraNodeSpec, state State, gone types.UID) {
 	replaced := v1alpha1.ReplacedMember{HostID: state.Replaces.HostID, Address: state.Replaces.Address}
-	if gone != nil {
-		replaced.ClaimUID, spec.Claims = gone.Claim.UID, nil
+	if gone != "" {
+		replaced.ClaimUID, spec.Claims = gone, nil
 	}
 	spec.Replaced = append(slices.DeleteFunc(slices.Clone(spec.Replaced),
 		func(r v1alpha1.ReplacedMember) bool { return r.HostID == replaced.HostID }), replaced)
 }
 
+// outOfReach is the uid of a claim that no pod of the node can use any more, or is to use; empty if
+// there is none.
+func outOfReach(v *assess.View, n *facts.Node, state State) types.UID {
+	for _, c := range state.Claims {
+		if c.Volume == v1alpha1.VolumeData {
+			return c.UID
+		}
+	}
+	if gone := v.OutOfReach(n); gone != nil {
+		return gone.Claim.UID
+	}
+	return ""
+}
+
 // end closes the step once the record says who the member is.
 func end(v *assess.View, s *procedure.Step) plan.Result {
-	name, _ := of(s)
+	name, state := of(s)
 	n := v.Live(name)
 	s.Describe(1, "node %s is replaced", name)
 	if n == nil {
@@ -349,6 +415,9 @@ func end(v *assess.View, s *procedure.Step) plan.Result {
 			spec.ClientTraffic = v1alpha1.TrafficOpen
 		})
 		return plan.Acting("recording the host id of %s", name)
+	}
+	if v.Cluster.Spec.Volumes.OnScaleIn == v1alpha1.ClaimDelete {
+		s.DeleteClaims(state.Claims, "its disk is given up, and volumes.onScaleIn is Delete")
 	}
 	s.Close(false, v1alpha1.StepSucceeded, "node "+name)
 	return plan.Nothing()

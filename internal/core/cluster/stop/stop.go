@@ -232,23 +232,11 @@ func (p *pass) noticeKept() {
 func (p *pass) running() []string {
 	var out []string
 	for _, name := range p.step.Wave() {
-		if n := p.Nodes[name]; n != nil && n.Pod != nil && !isDown(n, p.Of(name)) {
+		if n := p.Nodes[name]; n != nil && n.Pod != nil && !p.IsDown(n) {
 			out = append(out, name)
 		}
 	}
 	return out
-}
-
-// isDown says that no JVM of a node runs, nor can one start as its record is.
-func isDown(n *facts.Node, is assess.Node) bool {
-	if is.Process != assess.Absent {
-		return false
-	}
-	agent := n.CurrentAgent()
-	if agent == nil || n.Record == nil || n.Record.Spec.State != v1alpha1.StateStopped {
-		return true
-	}
-	return agent.Phase == v1alpha1.PhaseStopped && agent.RecordGeneration == n.Record.Generation
 }
 
 // deletePods deletes the pods of nodes that are stopped.
@@ -257,7 +245,7 @@ func (p *pass) deletePods() {
 	for _, name := range p.step.Wave() {
 		n := p.Live(name)
 		if n != nil && n.Pod != nil && n.Pod.DeletionTimestamp == nil &&
-			n.Record.Spec.State == v1alpha1.StateStopped && isDown(n, p.Of(name)) {
+			n.Record.Spec.State == v1alpha1.StateStopped && p.IsDown(n) {
 			pods = append(pods, n)
 		}
 	}

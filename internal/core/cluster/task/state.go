@@ -36,7 +36,7 @@ type state struct {
 func states(v *assess.View) []*state {
 	var out []*state
 	before := ""
-	for _, s := range slices.Concat(v.Ledger.Maintenance, v.Ledger.Suspended) {
+	for _, s := range slices.Concat(v.Ledger.Open(), v.Ledger.Suspended) {
 		if slices.Contains(Kinds(), s.Kind) && gone(v, s.ID) {
 			before = "a task that was deleted"
 		}
@@ -88,7 +88,7 @@ func (s *state) read(v *assess.View, before string) {
 	out.ObservedGeneration, out.Phase = s.task.Generation, cmp.Or(out.Phase, v1alpha1.TaskPending)
 	s.step = v.Ledger.StepByID(string(s.task.UID))
 	s.open = s.step != nil
-	s.suspended = s.open && !slices.Contains(v.Ledger.Maintenance, s.step)
+	s.suspended = s.open && !slices.Contains(v.Ledger.Open(), s.step)
 	s.turn = s.open || before == "" && v.HasRing()
 	switch {
 	case !s.turn && before != "":
@@ -141,6 +141,9 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 		return
 	case s.restarts():
 		s.readRestart(v, n, out)
+		return
+	case s.task.Spec.Type == v1alpha1.TaskReplace, s.task.Spec.Type == v1alpha1.TaskRemove:
+		s.readReplace(v, out)
 		return
 	}
 	id := s.step.AttemptID(purpose, out.Node)

@@ -21,7 +21,7 @@ func Kind(t v1alpha1.TaskType) ledger.Kind { return ledger.Kind(t) + "Task" }
 
 // Kinds of all types.
 func Kinds() []ledger.Kind {
-	var out []ledger.Kind
+	out := []ledger.Kind{ledger.ReplaceTask, ledger.RemoveTask}
 	for _, t := range types {
 		out = append(out, Kind(t.of))
 	}
