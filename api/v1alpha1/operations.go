@@ -62,7 +62,8 @@ const (
 	// OperationRebuildIndex builds arguments.indexes of the one table again.
 	OperationRebuildIndex OperationType = "RebuildIndex"
 	// OperationImportSuperuser puts the role helenus_root, with the password of the Secret
-	// <cluster>-roles, into the node's system_auth.roles, while CQL is closed.
+	// <cluster>-roles, into the node's system_auth.roles: while CQL is closed, where there is none;
+	// with arguments.writtenAt at any time, in place of the one that is there.
 	OperationImportSuperuser OperationType = "ImportSuperuser"
 	// OperationSetRoles gives the system keyspaces arguments.replication, makes the superuser of
 	// arguments.superuserSecret and the operator's role, and locks helenus_root and cassandra.
@@ -113,6 +114,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters and arguments.without are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'AlterSystemKeyspaces' || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -210,6 +212,11 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('8760h')`,message=`ttl must be from 1m to 8760h`
 	TTL *metav1.Duration `json:"ttl,omitempty"`
+
+	// WrittenAt has ImportSuperuser replace the role that is there: by one that counts as written
+	// at this time, and loses to all that was written later.
+	// +optional
+	WrittenAt *metav1.Time `json:"writtenAt,omitempty"`
 
 	// SourceDatacenter is the name inside Cassandra of the datacenter that Rebuild streams from.
 	// +optional

@@ -95,6 +95,7 @@ type CassandraTaskScheduleSpec struct {
 
 	// Template is the spec of each task, without the cluster.
 	// +required
+	// +kubebuilder:validation:XValidation:rule=`self.type != 'ResetSuperuser'`,message=`ResetSuperuser is not for a schedule: it overwrites the password that the superuser has`
 	Template TaskTemplate `json:"template"`
 }
 

@@ -55,8 +55,9 @@ type CassandraTaskSpec struct {
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Repair' || self.concurrency == 1`,message=`concurrency must be 1 for Repair: a repair of one node keeps its replicas busy, too`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
-// +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart', 'Replace', 'Remove']) || !has(self.tables)`,message=`tables is not for a task of this type`
-// +kubebuilder:validation:XValidation:rule=`!(self.type in ['InvalidateCaches', 'Restart', 'Replace', 'Remove']) || !has(self.keyspaces)`,message=`keyspaces is not for InvalidateCaches, Restart, Replace and Remove: they are about the whole node`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart', 'Replace', 'Remove', 'ResetSuperuser']) || !has(self.tables)`,message=`tables is not for a task of this type`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['InvalidateCaches', 'Restart', 'Replace', 'Remove', 'ResetSuperuser']) || !has(self.keyspaces)`,message=`keyspaces is not for InvalidateCaches, Restart, Replace, Remove and ResetSuperuser: they are about the whole node`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'ResetSuperuser' || !has(self.nodes) && !has(self.datacenters) && !has(self.racks)`,message=`nodes, datacenters and racks are not for ResetSuperuser: it is about the whole ring`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.split)`,message=`split is for Compact alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'ClearSnapshot') == has(self.tag)`,message=`tag is required for ClearSnapshot, and not allowed for the others: Helenus gives each Snapshot a tag of its own, and the results of its nodes name it`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tag) || !self.tag.startsWith('helenus-backup-')`,message=`tags that begin with helenus-backup- are those of backups, which no ClearSnapshot removes`
@@ -208,10 +209,10 @@ type TaskCluster struct {
 // +kubebuilder:validation:XValidation:rule=`self != 'Drain'`,message=`Drain is no task: a drained node serves nobody until its JVM is restarted. Use Restart, which drains each node before`
 // +kubebuilder:validation:XValidation:rule=`self != 'Move'`,message=`Move is no task: nodes have several tokens each, and Cassandra moves none of these. To spread data otherwise, add nodes`
 // +kubebuilder:validation:XValidation:rule=`self != 'Assassinate'`,message=`Assassinate is no task: Helenus assassinates the stale endpoints of failed joins by itself. To take a member that is lost out of the ring, use Remove`
-// +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Assassinate', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart', 'Replace', 'Remove']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart, Replace, Remove`
+// +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Assassinate', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart', 'Replace', 'Remove', 'ResetSuperuser']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart, Replace, Remove, ResetSuperuser`
 type TaskType string
 
-// The types. Each but Restart, Replace and Remove is the operation of the same name.
+// The types. Each but Restart, Replace, Remove and ResetSuperuser is the operation of the same name.
 const (
 	// TaskFlush writes what is in memory to the disk.
 	TaskFlush TaskType = "Flush"
@@ -245,13 +246,17 @@ const (
 	TaskReplace TaskType = "Replace"
 	// TaskRemove removes a member that is down for good from the ring: nodetool removenode.
 	TaskRemove TaskType = "Remove"
+	// TaskResetSuperuser gives the superuser the password of its Secret, whatever password it has:
+	// by the role helenus_root, which each node imports again. It has succeeded on a node that has
+	// proven the login.
+	TaskResetSuperuser TaskType = "ResetSuperuser"
 )
 
 // TaskTypes are all that there are.
 func TaskTypes() []TaskType {
 	return []TaskType{TaskFlush, TaskCleanup, TaskUpgradeSSTables, TaskRepair, TaskSnapshot, TaskClearSnapshot,
 		TaskCompact, TaskGarbageCollect, TaskScrub, TaskVerify, TaskInvalidateCaches, TaskRebuildIndex, TaskRebuild,
-		TaskRestart, TaskReplace, TaskRemove}
+		TaskRestart, TaskReplace, TaskRemove, TaskResetSuperuser}
 }
 
 // BackupTagPrefix begins the tags of snapshots that belong to backups.

@@ -1683,6 +1683,10 @@ func (in *OperationArguments) DeepCopyInto(out *OperationArguments) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.WrittenAt != nil {
+		in, out := &in.WrittenAt, &out.WrittenAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Datacenters != nil {
 		in, out := &in.Datacenters, &out.Datacenters
 		*out = make([]string, len(*in))

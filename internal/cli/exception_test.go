@@ -167,11 +167,17 @@ func TestADiskIsGivenUpByATask(t *testing.T) {
 // Each command says in words what it does, with an example that calls it.
 func TestEachCommandIsExplained(t *testing.T) {
 	root := New("v0", newDesk().streams)
+	var commands []*cobra.Command
 	for _, c := range root.Commands() {
+		if commands = append(commands, c); c.HasSubCommands() {
+			commands = append(commands[:len(commands)-1], c.Commands()...)
+		}
+	}
+	for _, c := range commands {
 		if c.Name() == "help" {
 			continue
 		}
-		called := "kubectl helenus " + c.Name()
+		called := c.CommandPath()
 		named := strings.Contains(c.Use, " CLUSTER") || strings.Contains(c.Use, " NODE")
 		if named {
 			called += " orders"
@@ -179,7 +185,7 @@ func TestEachCommandIsExplained(t *testing.T) {
 		if len(c.Long) <= len(c.Short) || !strings.Contains(c.Example, called) {
 			t.Errorf("%s: long %q, example %q", c.Name(), c.Long, c.Example)
 		}
-		if !strings.Contains(root.Long, "\n  "+c.Name()+" ") {
+		if !strings.Contains(root.Long, "\n  "+strings.TrimPrefix(c.CommandPath(), "kubectl helenus ")+" ") {
 			t.Errorf("kubectl helenus --help does not name %s", c.Name())
 		}
 		err := c.Args(&cobra.Command{Use: c.Use}, nil)

@@ -48,6 +48,7 @@ and, with your rights, changes what they are asked to do:
   replace          have a lost node replaced for which that is recommended, or give up a disk
   repair           have a node repaired for which that is recommended
   start-anyway     let a node start that was down for longer than deletions are kept
+  superuser reset  give the superuser the password of his Secret, whatever he has
   clear-leftovers  remove what a cluster that is gone has left
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
@@ -72,7 +73,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newNodetool(s), newClearLeftovers(s),
-		newReport(s, version), newUninstall(s), newDoctor(s, version))
+		newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair))
 	root.AddCommand(newRollOut(s)...)
 	return root

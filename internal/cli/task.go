@@ -26,7 +26,8 @@ var noTasks = map[string]string{
 	"drain": "a drained node serves nobody until its JVM is restarted: use restart, which drains each node before",
 	"assassinate": "Helenus does that itself with the stale endpoints of failed joins; to take a lost member " +
 		"out of the ring use remove",
-	"move": "nodes have several tokens each, and Cassandra moves none of these",
+	"move":           "nodes have several tokens each, and Cassandra moves none of these",
+	"resetsuperuser": "use kubectl helenus superuser reset, which asks before",
 }
 
 // taskPoll is how often a task is asked for: a person looks at it.
@@ -86,7 +87,9 @@ func newTask(s *settings) *cobra.Command {
 func typesInWords() string {
 	var out []string
 	for _, t := range v1alpha1.TaskTypes() {
-		out = append(out, strings.ToLower(string(t)))
+		if name := strings.ToLower(string(t)); noTasks[name] == "" {
+			out = append(out, name)
+		}
 	}
 	return strings.Join(out, ", ")
 }
@@ -108,6 +111,13 @@ func (s *settings) giveTask(ctx context.Context, c *connection, kind, cluster st
 	if _, err := c.cluster(ctx, cluster); err != nil {
 		return err
 	}
+	t.spec = spec
+	return s.createTask(ctx, c, cluster, t)
+}
+
+// createTask of a type that is known.
+func (s *settings) createTask(ctx context.Context, c *connection, cluster string, t tasking) error {
+	spec := t.spec
 	spec.Deadline, spec.TTLAfterFinished = &metav1.Duration{Duration: t.deadline}, &metav1.Duration{Duration: t.ttl}
 	if t.primaryRange {
 		spec.PrimaryRange = &t.primaryRange

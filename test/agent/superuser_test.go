@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/superuser"
@@ -214,6 +215,23 @@ func TestSuperuser(t *testing.T) {
 		}
 	})
 	w.part("rotate", func(t *testing.T) { w.rotates(t, logins, pods...) })
+	w.part("reset", func(t *testing.T) {
+		for i := range 2 {
+			at := metav1.NewTime(time.Now().Truncate(time.Second))
+			for _, p := range pods {
+				succeeds(t, p, fmt.Sprint("import-", i, p.name), v1alpha1.OperationImportSuperuser,
+					&v1alpha1.OperationArguments{WrittenAt: &at})
+			}
+			if i == 0 {
+				w.outlives(t, pods[1], "reset", v1alpha1.OperationSetRoles, roles)
+			} else {
+				succeeds(t, pods[0], "reset-again", v1alpha1.OperationSetRoles, roles)
+			}
+			for _, p := range pods {
+				prove(t, p, fmt.Sprint("prove-reset-", i))
+			}
+		}
+	})
 	prober.end()
 	<-prober.over
 	if in, refused := prober.in.Load(), prober.refused.Load(); in > 0 || refused == 0 {

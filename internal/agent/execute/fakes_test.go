@@ -460,7 +460,9 @@ func (f fakeRecord) Seeds() []string    { return []string{address} }
 func (f fakeRecord) Replaced() []string { return nil }
 func (f fakeRecord) HeardAt() time.Time { return time.Now() }
 
-func (f fakeRecord) Secret(context.Context, string) (map[string][]byte, error) { return nil, nil }
+func (f fakeRecord) Secret(ctx context.Context, name string) (map[string][]byte, error) {
+	return nil, f.call(ctx, "secret "+name)
+}
 func (f fakeRecord) WriteStatus(_ context.Context, recordUID types.UID, status *v1alpha1.CassandraNodeStatus) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,6 +30,7 @@ type job struct {
 	// incarnation and startID name the JVM that it runs on.
 	incarnation string
 	startID     uint64
+	cluster     string
 	cancel      context.CancelFunc
 	// progress and message are the latest, of which Operation has those that were shown last.
 	progress int32
@@ -46,6 +47,9 @@ func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.Operati
 	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel}
 	if p := f.Init.Process; p != nil {
 		j.incarnation, j.startID = f.Init.Incarnation, p.StartID
+	}
+	if f.Record != nil { // as remembered, before the API server has answered
+		j.cluster = f.Record.Spec.Cluster.Name
 	}
 	a.jobs = append(a.jobs, j)
 	a.host.Threads.Go(func() {
@@ -149,10 +153,6 @@ func (a *Agent) show(j *job) {
 
 // hostOf is what the operation of a job works with.
 func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
-	cluster := ""
-	if record, _ := a.host.Record.Record(); record != nil {
-		cluster = record.Spec.Cluster.Name
-	}
 	return &operation.Host{
 		JVM:  a.host.JVM,
 		Ring: a.ringNow,
@@ -179,7 +179,7 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 		},
 		PlaceSSTable: a.host.Disk.PlaceSSTable,
 		Secret:       a.host.Record.Secret,
-		Cluster:      cluster,
+		Cluster:      j.cluster,
 		Note:         func(h core.Handle) error { return a.note(j.ID, h) },
 		Say:          func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
 		Wait: func(ctx context.Context, d time.Duration) error {

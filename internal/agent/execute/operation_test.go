@@ -299,3 +299,19 @@ func TestWhatANodeKeepsForOthers(t *testing.T) {
 		t.Errorf("unfinished %v; counted again after %s", r.Unfinished, left)
 	}
 }
+
+// An operation that the next agent resumes reads the Secrets of its cluster, though the API server
+// has not shown that agent the record yet.
+func TestAnOperationIsResumedBeforeTheRecordIsSeen(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.change(func() { w.known, w.failOn["secret orders-roles"] = false, errors.New("there is none") })
+	a.mu.Lock()
+	f := a.gather()
+	f.Record = f.Memory.Record.Object(self)
+	a.startJob(t.Context(), &f, &v1alpha1.OperationIntent{Type: v1alpha1.OperationProveLogin,
+		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: "people"}}, nil)
+	w.change(func() { w.record = nil })
+	a.mu.Unlock()
+	w.await("the roles of the cluster", func() bool { return w.called("secret orders-roles") == 1 })
+}

@@ -3,28 +3,34 @@ package operation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/superuser"
 )
 
 // importSuperuser has the JVM load an SSTable with the role helenus_root, unless the node has a row
-// of that name, whatever is in it. What is in memory is flushed before: it would not be found, and
-// a flush while the JVM loads would be taken for a new SSTable.
+// of that name, whatever is in it; or with a time to write it at, by which it wins over that row.
+// What is in memory is flushed before: it would not be found, and a flush while the JVM loads would
+// be taken for a new SSTable.
 func importSuperuser(ctx context.Context, t *task) (string, error) {
 	secret, err := t.Secret(ctx, v1alpha1.RolesName(t.Cluster))
 	if err != nil {
 		return "", err
 	}
-	files, err := superuser.SSTable(string(secret[v1alpha1.KeyRootHash]))
+	at := int64(superuser.Oldest)
+	if t.arguments.WrittenAt != nil {
+		at = t.arguments.WrittenAt.UnixMicro()
+	}
+	files, err := superuser.SSTable(string(secret[v1alpha1.KeyRootHash]), at)
 	if err != nil {
 		return "", err
 	}
 	if err := t.JVM.Flush(ctx, superuser.Keyspace, superuser.Table); err != nil {
 		return "", err
 	}
-	in, err := t.superuserIn(ctx)
-	if err != nil || len(in) > 0 {
+	before, err := t.superuserIn(ctx)
+	if err != nil || t.arguments.WrittenAt == nil && len(before) > 0 {
 		return "role " + v1alpha1.RoleRoot + " was there already", err
 	}
 	if err := t.PlaceSSTable(superuser.Keyspace, superuser.Table+"-"+superuser.TableID, superuser.Name, files); err != nil {
@@ -33,10 +39,11 @@ func importSuperuser(ctx context.Context, t *task) (string, error) {
 	if err := t.JVM.LoadNewSSTables(ctx, superuser.Keyspace, superuser.Table); err != nil {
 		return "", err
 	}
-	if in, err = t.superuserIn(ctx); err != nil {
+	in, err := t.superuserIn(ctx)
+	if err != nil {
 		return "", err
 	}
-	if len(in) == 0 {
+	if !slices.ContainsFunc(in, func(path string) bool { return !slices.Contains(before, path) }) {
 		return "", fmt.Errorf("the JVM has not loaded the SSTable with role %s; its log says why", v1alpha1.RoleRoot)
 	}
 	return "imported role " + v1alpha1.RoleRoot, nil

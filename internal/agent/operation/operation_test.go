@@ -286,6 +286,14 @@ func TestOperations(t *testing.T) {
 		"import of what is there": {v1alpha1.OperationImportSuperuser, arguments{},
 			func(f *fake) { f.found = [][]string{{"nb-2-big-Data.db"}} },
 			"flush system_auth; where is helenus_root", "was there already", false},
+		"import in place of what is there": {v1alpha1.OperationImportSuperuser,
+			arguments{WrittenAt: &metav1.Time{}}, func(f *fake) {
+				f.found = [][]string{{"nb-2-big-Data.db"}, {"nb-2-big-Data.db", "nb-3-big-Data.db"}}
+			}, imports, "imported role helenus_root", false},
+		"import in place of it that is passed over": {v1alpha1.OperationImportSuperuser,
+			arguments{WrittenAt: &metav1.Time{}}, func(f *fake) {
+				f.found = [][]string{{"nb-2-big-Data.db"}, {"nb-2-big-Data.db"}}
+			}, imports, "the JVM has not loaded the SSTable", true},
 		"import that Cassandra passes over": {v1alpha1.OperationImportSuperuser, arguments{},
 			func(f *fake) { f.found = [][]string{nil, nil} }, imports, "the JVM has not loaded the SSTable", true},
 		"import that is refused": {v1alpha1.OperationImportSuperuser, arguments{}, func(f *fake) {

@@ -1,6 +1,7 @@
 // Package superuser makes an SSTable of system_auth.roles with one row: the role helenus_root, a
-// superuser that may log in, with a password hash of the caller's, written at 1 µs after the
-// epoch. Any row of that name that was ever written by CQL wins over it.
+// superuser that may log in, with a password hash of the caller's, written at a time of the
+// caller's. At 1 µs after the epoch, as the template has it, any row of that name that was ever
+// written by CQL wins over it.
 //
 // The table has had one schema and one id since Cassandra 4.0. The format nb is written by 4.0 and
 // 4.1, and read by all since. Without compression the hash is in Data.db as it is, and nothing else

@@ -29,8 +29,13 @@ var (
 	hashes = regexp.MustCompile(`^\$2a\$\d\d\$[./A-Za-z0-9]{53}$`)
 )
 
-// SSTable are the files of the SSTable by component, with the hash of helenus_root's password.
-func SSTable(hash string) (map[string][]byte, error) {
+// Oldest is when the row was written that any other wins over, in microseconds, as the template
+// has it.
+const Oldest = 1
+
+// SSTable are the files of the SSTable by component, with the hash of helenus_root's password, as
+// it is written at a time, in microseconds: it wins over all rows of that name before.
+func SSTable(hash string, at int64) (map[string][]byte, error) {
 	if !hashes.MatchString(hash) {
 		return nil, fmt.Errorf("make SSTable of the superuser: the hash of the password is none of bcrypt, $2a$")
 	}
@@ -46,9 +51,35 @@ func SSTable(hash string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("read template of the superuser's SSTable: %w", err)
 	}
 	data := bytes.Replace(files["Data.db"], placeholder, []byte(hash), 1)
+	data = bytes.Replace(data, inRow(Oldest), inRow(at), 1)
+	files["Statistics.db"] = withTime(files["Statistics.db"], at)
 	sum := crc32.ChecksumIEEE(data)
 	files["Data.db"], files["Digest.crc32"] = data, strconv.AppendUint(nil, uint64(sum), 10)
 	chunks := files["CRC.db"] // the size of a chunk, then the checksum of each: there is one
 	binary.BigEndian.PutUint32(chunks[len(chunks)-4:], sum)
 	return files, nil
+}
+
+// inRow is a time as Data.db has it: the distance from the least time that Statistics.db names,
+// which is TIMESTAMP_EPOCH of EncodingStats, as a vint of its greatest length.
+func inRow(at int64) []byte {
+	const epoch = 1442880000000000
+	return binary.BigEndian.AppendUint64([]byte{0xff}, uint64(at-epoch)) //nolint:gosec // two's complement
+}
+
+// withTime has the statistics say when the oldest and the newest cell were written. By these
+// Cassandra leaves out SSTables that a read does not need. The checksum of each of the components
+// follows it (MetadataSerializer#serialize).
+func withTime(statistics []byte, at int64) []byte {
+	const stats, header = 2, 3 // of four components; 8 bytes of count and checksum, then type and place of each
+	place := func(i int) uint32 { return binary.BigEndian.Uint32(statistics[8+8*i+4:]) }
+	from, to := place(stats), place(header)-4
+	times := func(at int64) []byte {
+		one := binary.BigEndian.AppendUint64(nil, uint64(at)) //nolint:gosec // after 1970
+		return append(one, one...)
+	}
+	body := bytes.Replace(statistics[from:to], times(Oldest), times(at), 1)
+	out := append(bytes.Clone(statistics[:from]), body...)
+	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(body))
+	return append(out, statistics[to+4:]...)
 }

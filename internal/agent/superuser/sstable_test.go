@@ -2,6 +2,7 @@ package superuser
 
 import (
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ const hash = "$2a$04$xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 // TestTemplateIsWhatCassandraWrote: with the hash that Cassandra wrote the checksums are its own.
 func TestTemplateIsWhatCassandraWrote(t *testing.T) {
-	files, err := SSTable(hash)
+	files, err := SSTable(hash, Oldest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestTemplateIsWhatCassandraWrote(t *testing.T) {
 
 // TestGolden pins what is patched. That Cassandra reads it is in TestSuperuser of test/agent.
 func TestGolden(t *testing.T) {
-	files, err := SSTable("$2a$04$pkMqjEHLnZ9Wlyq.nDqNau9WSVqIBuZTPfy4S3g4tJhi0zbpb.d9W")
+	files, err := SSTable("$2a$04$pkMqjEHLnZ9Wlyq.nDqNau9WSVqIBuZTPfy4S3g4tJhi0zbpb.d9W", Oldest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +51,41 @@ func TestGolden(t *testing.T) {
 func TestOtherHashesAreRefused(t *testing.T) {
 	for _, wrong := range []string{"", "secret", hash + "x", strings.Replace(hash, "$2a$", "$2b$", 1),
 		strings.Replace(hash, "x", "'", 1)} {
-		if _, err := SSTable(wrong); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := SSTable(wrong, Oldest); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: error %v", wrong, err)
 		}
+	}
+}
+
+// TestTime pins where a time is: in the row, and twice in the statistics, whose checksum follows.
+func TestTime(t *testing.T) {
+	before, err := SSTable(hash, Oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := SSTable(hash, 1800000000000000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(name string) string {
+		was, is := before[name], files[name]
+		if len(was) != len(is) {
+			t.Fatalf("%s has %d bytes, had %d", name, len(is), len(was))
+		}
+		from, to := 0, len(is)
+		for was[from] == is[from] {
+			from++
+		}
+		for was[to-1] == is[to-1] {
+			to--
+		}
+		return fmt.Sprintf("%d %x", from, is[from:to])
+	}
+	if got, want := changed("Data.db"), "30 000144cc7abe0000"; got != want {
+		t.Errorf("the row changes at %s, want %s", got, want)
+	}
+	times, sum := "4462 06651728988000"+"0006651728988000"+"7fffffff", "468e62f2"
+	if got := changed("Statistics.db"); !strings.HasPrefix(got, times) || !strings.HasSuffix(got, sum) {
+		t.Errorf("the statistics change at %s, want %s … %s", got, times, sum)
 	}
 }

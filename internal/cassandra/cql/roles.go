@@ -110,6 +110,10 @@ func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 	if err := lock(ctx, superuser, v1alpha1.RoleRoot); err != nil {
 		return "", err
 	}
+	if r, _, err := superuser.Role(ctx, v1alpha1.RoleRoot); err != nil || r.Login {
+		return "", errors.Join(err, fmt.Errorf("lock role %s: it is not yet: was it imported by a host whose clock is "+
+			"ahead?", v1alpha1.RoleRoot))
+	}
 	return fmt.Sprintf("%s; made superuser %s and role %s, locked %s and %s", done, l.Superuser.User,
 		l.Operator.User, v1alpha1.RoleDefault, v1alpha1.RoleRoot), n.InvalidateAuthCaches(ctx)
 }

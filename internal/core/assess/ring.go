@@ -82,6 +82,15 @@ func (v *View) SystemReplication() map[string]int32 {
 	return out
 }
 
+// OneReplica is one in each of those datacenters: what is to have that at least is not altered.
+func (v *View) OneReplica() map[string]int32 {
+	out := v.SystemReplication()
+	for dc := range out {
+		out[dc] = 1
+	}
+	return out
+}
+
 func (v *View) membersByDatacenter() map[string]int32 {
 	out := map[string]int32{}
 	for name := range v.Ledger.Members {

@@ -382,6 +382,13 @@ func (v *View) Authentication() v1alpha1.AuthenticationMode { return v.authentic
 // AsksForPassword says that nobody can log in to the ring without one.
 func (v *View) AsksForPassword() bool { return v.authentication == v1alpha1.AuthenticationPassword }
 
+// ResetsSuperuser says that a task is to reset the superuser.
+func (v *View) ResetsSuperuser() bool {
+	return slices.ContainsFunc(v.Tasks, func(t *v1alpha1.CassandraTask) bool {
+		return t.Spec.Type == v1alpha1.TaskResetSuperuser && t.DeletionTimestamp == nil && !t.Status.Finished()
+	})
+}
+
 // AppliedSuperuser is the name of the Secret that agents read the superuser from.
 func (v *View) AppliedSuperuser() string { return v1alpha1.AppliedSuperuserName(v.Cluster.Name) }
 

@@ -40,6 +40,8 @@ const (
 	UpgradeSSTables Kind = "UpgradeSSTables"
 	// Rotate gives the superuser the password that its Secret has now.
 	Rotate Kind = "RotateSuperuser"
+	// ResetSuperuser gives the superuser the password of its Secret, for a CassandraTask.
+	ResetSuperuser Kind = "ResetSuperuserTask"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
 	// ReplaceTask has a node take the place of a member whose disk a task gives up.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node/operation"
@@ -58,6 +60,9 @@ func TestWhenAnOperationIsNotBegun(t *testing.T) {
 		"an import":                         {of(v1alpha1.OperationImportSuperuser, closed), "", ""},
 		"an import while CQL is open": {of(v1alpha1.OperationImportSuperuser, nil), "ClientTrafficOpen",
 			"before CQL opens"},
+		"an import in place of what is there": {of(v1alpha1.OperationImportSuperuser, func(f *Facts) {
+			f.Record.Spec.Operations[0].Arguments = &v1alpha1.OperationArguments{WrittenAt: &metav1.Time{}}
+		}), "", ""},
 		"roles":             {of(v1alpha1.OperationSetRoles, nil), "", ""},
 		"roles without CQL": {of(v1alpha1.OperationSetRoles, closed), "NativeTransportClosed", "CQL"},
 		"roles while a node is stopped": {of(v1alpha1.OperationSetRoles, status(facts.StatusShutdown)),

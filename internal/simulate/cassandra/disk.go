@@ -34,9 +34,11 @@ type Disk struct {
 	// snapshots are keyspaces by tag, sstables the versions of the oldest ones by keyspace.
 	snapshots map[string][]string
 	sstables  map[string]string
-	// roles are the rows of system_auth.roles, and placed is an SSTable of it that is not in use.
+	// roles are the rows of system_auth.roles, and placed is an SSTable of it that is not in use;
+	// loaded counts those that were taken in.
 	roles  map[string]role
 	placed []byte
+	loaded int
 	// available are ranges that a bootstrap has streamed.
 	available map[string]bool
 	// user is the JVM that runs on it.

@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -234,7 +235,14 @@ var hashInData = regexp.MustCompile(`\$2a\$\d\d\$[./A-Za-z0-9]{53}`)
 // load it.
 func (d *Disk) Place(data []byte) { d.placed = data }
 
-// loadNewSSTables has the table take in what was placed: a row that loses against any other.
+// writtenAt is when the row in a Data.db of the template of package superuser was written, in
+// microseconds: what the vint after the 29 bytes of its key and its flags adds to TIMESTAMP_EPOCH.
+func writtenAt(data []byte) int64 {
+	return 1442880000000000 + int64(binary.BigEndian.Uint64(data[30:])) //nolint:gosec // two's complement
+}
+
+// loadNewSSTables has the table take in what was placed: a row that loses against any other that
+// was written later.
 func (p *Process) loadNewSSTables(arguments []json.RawMessage) (json.RawMessage, *javaError) {
 	if _, _, failed := p.keyspaceOf(arguments, 0); failed != nil {
 		return nil, failed
@@ -247,7 +255,8 @@ func (p *Process) loadNewSSTables(arguments []json.RawMessage) (json.RawMessage,
 	p.sleep(p.net.within(20*time.Millisecond, 100*time.Millisecond))
 	if hash := hashInData.Find(p.disk.placed); hash != nil {
 		p.disk.putRole(v1alpha1.RoleRoot,
-			role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}, at: 1})
+			role{hash: string(hash), Role: cql.Role{Superuser: true, Login: true}, at: writtenAt(p.disk.placed)})
+		p.disk.loaded++
 	}
 	p.disk.placed = nil
 	return jsonNull, nil
@@ -262,5 +271,5 @@ func (p *Process) sstablesForKey(arguments []json.RawMessage) (json.RawMessage, 
 	if _, has := p.disk.roles[name]; !has {
 		return json.RawMessage("[]"), nil
 	}
-	return json.RawMessage(`["nb-1-big-Data.db"]`), nil
+	return json.RawMessage(fmt.Sprintf(`["nb-%d-big-Data.db"]`, 1+p.disk.loaded)), nil
 }

@@ -3,6 +3,7 @@ package safeguard
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/superuser"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
@@ -98,4 +100,22 @@ func TestTheOldPasswordIsKept(t *testing.T) {
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	forgets := world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return forgetsOld{c} }}
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: forgets}, "no password that is kept lets the superuser in")
+}
+
+// writesOldest places the role helenus_root as it is written when a ring forms, whenever that is.
+type writesOldest struct{ execute.Disk }
+
+func (d writesOldest) PlaceSSTable(keyspace, table, name string, files map[string][]byte) error {
+	oldest, err := superuser.SSTable(string(hashInData.Find(files["Data.db"])), superuser.Oldest)
+	return errors.Join(err, d.Disk.PlaceSSTable(keyspace, table, name, oldest))
+}
+
+var hashInData = regexp.MustCompile(`\$2a\$\d\d\$[./A-Za-z0-9]{53}`)
+
+// What resets a superuser is written now: any other loses against the role that is locked.
+func TestAResetIsWrittenNow(t *testing.T) {
+	s := found(t, "reset-superuser")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1,
+		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = writesOldest{h.Disk} })}, "act reset it is not over")
 }

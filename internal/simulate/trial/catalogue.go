@@ -39,6 +39,7 @@ func Catalogue() []*Scenario {
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		formsWithPasswords(),
 		rotatesPassword(),
+		resetsSuperuser(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+

@@ -147,7 +147,7 @@ func (o *checker) changed(e apiserver.Event) {
 		o.applied(e, object, w.User)
 	case *v1alpha1.CassandraNode:
 		o.contested(e, object)
-		o.asksClients(object)
+		o.asksClients(e, object)
 		o.worksOn(e, object, byOperator)
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraTask:

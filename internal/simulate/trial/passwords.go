@@ -40,6 +40,49 @@ func rotatesPassword() *Scenario {
 		}, Until: rotated, Within: 10 * time.Minute})
 }
 
+// resetsSuperuser has a person change the superuser's password by CQL and forget it, and then have
+// it reset; and another one in the Secret meanwhile.
+func resetsSuperuser() *Scenario {
+	return scenario("reset-superuser", "nobody knows the superuser's password, and a task resets it",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
+		Act{Name: "forget it", Do: forgetPassword, Until: func(w *world.World) bool { return !asked(w) },
+			Within: time.Minute},
+		Act{Name: "change it in vain", Do: editPassword("one"), Until: unknown, Within: 10 * time.Minute},
+		Act{Name: "reset it", Do: func(w *world.World) error { return give(w, v1alpha1.TaskResetSuperuser, 1) },
+			Until: all(taskIs(v1alpha1.TaskSucceeded), rotated, rootLocked), Within: 30 * time.Minute})
+}
+
+// lost is the password that a person has given the superuser by CQL and forgotten.
+const (
+	lost       = "forgotten"
+	hashOfLost = "$2a$04$OVmvwJqJekKlMJ1NobwrmeJcmkZauDJN4JgiDLPAZZyuKx9niPXvm"
+)
+
+// forgetPassword changes the superuser's password by CQL, to one that is kept nowhere.
+func forgetPassword(w *world.World) error {
+	secret := w.Server.Object("Secret", keyOf(v1alpha1.SuperuserName(clusterName))).(*corev1.Secret)
+	login := product.Login{User: string(secret.Data[corev1.BasicAuthUsernameKey]),
+		Password: string(secret.Data[corev1.BasicAuthPasswordKey])}
+	s, err := jvms(w)[0].LogIn(context.Background(), login)
+	if err != nil {
+		return err
+	}
+	return s.Change(context.Background(), `ALTER ROLE "`+login.User+
+		`" WITH HASHED PASSWORD = '`+hashOfLost+`'`)
+}
+
+// unknown says that the operator has found out, and says so.
+func unknown(w *world.World) bool {
+	return slices.ContainsFunc(get(w).Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Reason == v1alpha1.BlockedSuperuserPasswordUnknown
+	})
+}
+
+// rootLocked says that nobody is let in by the role that resets others.
+func rootLocked(w *world.World) bool {
+	return !slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool { return !p.Locked() })
+}
+
 func editPassword(to string) func(*world.World) error {
 	return func(w *world.World) error {
 		s := w.Server.Object("Secret", keyOf(v1alpha1.SuperuserName(clusterName))).(*corev1.Secret).DeepCopy()
@@ -97,9 +140,10 @@ func (o *checker) administered(p *cassandra.Process) {
 }
 
 // asksClients: clients are let in when the roles are set, and not before.
-func (o *checker) asksClients(n *v1alpha1.CassandraNode) {
+func (o *checker) asksClients(e apiserver.Event, n *v1alpha1.CassandraNode) {
+	old, modified := e.Old.(*v1alpha1.CassandraNode)
 	if n.Spec.Configuration.Authentication != v1alpha1.AuthenticationPassword ||
-		n.Spec.ClientTraffic != v1alpha1.TrafficOpen {
+		n.Spec.ClientTraffic != v1alpha1.TrafficOpen || modified && old.Spec.ClientTraffic == v1alpha1.TrafficOpen {
 		return
 	}
 	nodes := jvms(o.w)
@@ -125,7 +169,8 @@ func (o *checker) passwords(e apiserver.Event, s *corev1.Secret, user string) {
 	}
 }
 
-// applied: whatever the ring has, a password that lets its superuser in is kept.
+// applied: whatever the ring has, a password that lets its superuser in is kept, unless a person has
+// given him another one.
 func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
 	if s.Name != v1alpha1.AppliedSuperuserName(clusterName) || e.Type == apiserver.Deleted || user == world.UserPerson {
 		return
@@ -137,7 +182,8 @@ func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
 	name := string(s.Data[corev1.BasicAuthUsernameKey])
 	if !slices.ContainsFunc(nodes, func(p *cassandra.Process) bool {
 		return p.Fits(product.Login{User: name, Password: string(s.Data[corev1.BasicAuthPasswordKey])}) ||
-			p.Fits(product.Login{User: name, Password: string(s.Data[v1alpha1.KeyOldPassword])})
+			p.Fits(product.Login{User: name, Password: string(s.Data[v1alpha1.KeyOldPassword])}) ||
+			p.Fits(product.Login{User: name, Password: lost})
 	}) {
 		o.violated("passwords: no password that is kept lets the superuser in")
 	}

@@ -1,7 +1,10 @@
 package procedure
 
 import (
+	"fmt"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -17,6 +20,19 @@ func CopyPassword(v *assess.View, live bool, why string) plan.Write {
 		w.UID = have.UID
 	}
 	return w
+}
+
+// SuperuserProblem is why what is in the Secret is not applied; empty if it can be.
+func SuperuserProblem(v *assess.View) string {
+	p, secret := v.Passwords, "spec.security.authentication.superuser.secretName: Secret "+v.SuperuserSecret()
+	switch {
+	case p.Problem != "":
+		return secret + " " + p.Problem + "; the password before stays"
+	case p.Renamed != "":
+		return fmt.Sprintf("%s has another %s than the superuser of this ring, %s, which does not change: put it "+
+			"back; other superusers are made by CQL", secret, corev1.BasicAuthUsernameKey, p.Renamed)
+	}
+	return ""
 }
 
 // DropOldPassword has the Secret of the applied superuser forget the password before: the one that

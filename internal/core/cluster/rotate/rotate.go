@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
@@ -33,11 +31,11 @@ func Rotate() procedure.Procedure {
 
 func due(v *assess.View) *procedure.Proposal {
 	p := v.Passwords
-	if !v.AsksForPassword() || p.Superuser == nil || p.Applied == nil || !p.Changed && proven(v) {
+	if !v.AsksForPassword() || p.Superuser == nil || p.Applied == nil || !p.Changed && proven(v) || v.ResetsSuperuser() {
 		return nil
 	}
 	out := &procedure.Proposal{What: "the superuser is to get another password"}
-	if problem := problem(v); problem != "" && proven(v) {
+	if problem := procedure.SuperuserProblem(v); problem != "" && proven(v) {
 		out.Refusals = []guard.Refusal{{Reason: v1alpha1.BlockedSuperuserInvalid, Until: "that is put right",
 			Finding: guard.Finding{Message: problem, Stalled: v1alpha1.ReasonInvalidSpec}}}
 		return out
@@ -57,23 +55,10 @@ func proven(v *assess.View) bool {
 	return !v.Passwords.Old && v.Passwords.Applied.Annotations[v1alpha1.AnnotationAppliedAt] != ""
 }
 
-// problem is why what is in the Secret is not applied; empty if it can be.
-func problem(v *assess.View) string {
-	p, secret := v.Passwords, "spec.security.authentication.superuser.secretName: Secret "+v.SuperuserSecret()
-	switch {
-	case p.Problem != "":
-		return secret + " " + p.Problem + "; the password before stays"
-	case p.Renamed != "":
-		return fmt.Sprintf("%s has another %s than the superuser of this ring, %s, which does not change: put it "+
-			"back; other superusers are made by CQL", secret, corev1.BasicAuthUsernameKey, p.Renamed)
-	}
-	return ""
-}
-
 // change has one node change the password. Before, both are in a Secret that nobody else changes.
 func change(v *assess.View, s *procedure.Step) plan.Result {
 	p, failed := v.Passwords, unknownOn(v, s)
-	if p.Applied != nil && p.Changed && (!p.Old || failed != "") && p.Superuser != nil && problem(v) == "" {
+	if p.Applied != nil && p.Changed && (!p.Old || failed != "") && p.Superuser != nil && procedure.SuperuserProblem(v) == "" {
 		s.CopyPassword("it is applied")
 		if failed != "" { // the new one is tried at once
 			s.Write(false, "another password", func(_ *ledger.Ring, own *ledger.Step) { own.Attempts[failed]++ })
@@ -89,12 +74,21 @@ func change(v *assess.View, s *procedure.Step) plan.Result {
 		s.Advance(false, "the password is changed", ledger.StageLogin)
 		return r
 	}
-	if failed != "" {
+	switch {
+	case failed != "" && v.ResetsSuperuser():
+		if s.ClearOperations(s.Nodes()) {
+			return plan.Acting("the operations are over")
+		}
+		s.Close(false, v1alpha1.StepWithdrawn, "a task resets the superuser")
+		return plan.Nothing()
+	case failed != "":
 		return s.Refused([]guard.Refusal{{
 			Reason: v1alpha1.BlockedSuperuserPasswordUnknown, Until: "one of them works, which is tried each minute",
 			Finding: guard.Finding{Stalled: v1alpha1.ReasonSuperuserPasswordUnknown, Message: fmt.Sprintf(
 				"%s: somebody has changed it by CQL. Put that password into Secret %s, or change it to the one there, "+
-					"as a superuser: ALTER ROLE … WITH PASSWORD = '…'", v1alpha1.PasswordUnknown, v.SuperuserSecret())},
+					"as a superuser: ALTER ROLE … WITH PASSWORD = '…'. If nobody knows it: kubectl helenus superuser "+
+					"reset %s",
+				v1alpha1.PasswordUnknown, v.SuperuserSecret(), v.Cluster.Name)},
 		}})
 	}
 	return r

@@ -12,6 +12,9 @@ import (
 
 // selected are the members that a task is about, sorted, or what is wrong with how it selects them.
 func selected(v *assess.View, spec *v1alpha1.CassandraTaskSpec) (names []string, wrong string) {
+	if spec.Type == v1alpha1.TaskResetSuperuser && !v.AsksForPassword() {
+		return nil, "the ring asks nobody for a password: it has no superuser to reset"
+	}
 	datacenters, racks := map[string]bool{}, map[string]bool{}
 	for _, n := range v.Records() {
 		if v.Ledger.Members[n.Name] == "" {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"slices"
+	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -34,9 +35,9 @@ func Procedures(rules guard.Rules) []procedure.Procedure {
 	var out []procedure.Procedure
 	for _, t := range types {
 		out = append(out, procedure.Procedure{
-			Kind: Kind(t.of), Class: ledger.Maintenance, Runs: []v1alpha1.OperationType{v1alpha1.OperationType(t.of)},
+			Kind: Kind(t.of), Class: ledger.Maintenance, Runs: append(t.runs, t.operation()),
 			Due:    func(v *assess.View) *procedure.Proposal { return due(v, &t, rules) },
-			Stages: []procedure.Stage{{Name: ledger.StageOperations, Run: run}},
+			Stages: t.stages(),
 		})
 	}
 	return out
@@ -53,24 +54,37 @@ func due(v *assess.View, kind *taskType, rules guard.Rules) *procedure.Proposal 
 		p.Refusals = kind.refusals(v, rules)
 	}
 	p.Open = func() (*procedure.Opening, []guard.Refusal) {
-		return &procedure.Opening{ID: string(t.task.UID), Stage: ledger.StageOperations, Nodes: t.step.Nodes,
+		return &procedure.Opening{ID: string(t.task.UID), Stage: kind.stages()[0].Name, Nodes: t.step.Nodes,
 			Attempts: t.step.Attempts, Why: "task " + t.task.Name,
 			ResultMessage: "task " + t.task.Name + " begins"}, nil
 	}
 	return p
 }
 
-// run has the next nodes run the operation, until the task has a result of each. The results are
-// taken from the records before a step clears these: by Report, earlier in the pass.
-func run(v *assess.View, s *procedure.Step) plan.Result {
+// goesOn is the task of a step; nil if it is over, and the step ends.
+func goesOn(v *assess.View, s *procedure.Step) (*state, plan.Result) {
 	t := stateOf(v, s.ID())
 	switch {
 	case t == nil:
-		return end(s, "", v1alpha1.StepWithdrawn, "the task is deleted")
+		return nil, end(s, "", v1alpha1.StepWithdrawn, "the task is deleted")
 	case t.task.Status.Finished() && t.task.Status.Failed > 0:
-		return end(s, t.task.Name, v1alpha1.StepWithdrawn, t.task.Status.Message)
+		return nil, end(s, t.task.Name, v1alpha1.StepWithdrawn, t.task.Status.Message)
 	case t.task.Status.Finished():
-		return end(s, t.task.Name, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
+		return nil, end(s, t.task.Name, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
+	case t.expired(v):
+		waiting := s.Cancel("the deadline of the task is over")
+		s.Describe(int(t.status.Succeeded+t.status.Failed), "task %s: its deadline is over", t.task.Name)
+		return nil, plan.Waiting("task %s: its deadline is over; waiting for %s", t.task.Name, words.List(waiting, 3))
+	}
+	return t, plan.Nothing()
+}
+
+// run has the next nodes run the operation, until the task has a result of each. The results are
+// taken from the records before a step clears these: by Report, earlier in the pass.
+func run(v *assess.View, s *procedure.Step) plan.Result {
+	t, r := goesOn(v, s)
+	if t == nil {
+		return r
 	}
 	var over, left []string
 	for _, n := range t.status.Nodes {
@@ -79,11 +93,6 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		} else {
 			left = append(left, n.Node)
 		}
-	}
-	if t.expired(v) {
-		waiting := s.Cancel("the deadline of the task is over")
-		s.Describe(len(over), "task %s: its deadline is over", t.task.Name)
-		return plan.Waiting("task %s: its deadline is over; waiting for %s", t.task.Name, words.List(waiting, 3))
 	}
 	s.ClearOperations(over)
 	p := s.Run(t.operation(v), choose(v, s, left, int(t.task.Spec.Concurrency)))
@@ -115,7 +124,7 @@ func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string)
 // silent does, until its pod is gone or it has said that it does not begin: it may be at work.
 func choose(v *assess.View, s *procedure.Step, left []string, most int) []string {
 	var out, others []string
-	of := func(o v1alpha1.OperationIntent) bool { return ledger.OfIntent(o.ID) == s.ID() }
+	of := func(o v1alpha1.OperationIntent) bool { return strings.HasPrefix(o.ID, s.ID()+"/"+purpose) }
 	for _, name := range left {
 		n := v.Live(name)
 		if n == nil {
@@ -141,8 +150,11 @@ func (t *state) operation(v *assess.View) procedure.Operation {
 	spec, notAfter := t.task.Spec, t.deadline()
 	o := procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationType(spec.Type), NeverPostponed: true,
 		NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Keyspaces: spec.Keyspaces, Tables: spec.Tables}}
-	if kind := typeOf(spec.Type); kind != nil && kind.arguments != nil {
-		kind.arguments(v, t.task, o.Arguments)
+	if kind := typeOf(spec.Type); kind != nil {
+		o.Type = kind.operation()
+		if kind.arguments != nil {
+			kind.arguments(v, t.task, o.Arguments)
+		}
 	}
 	return o
 }

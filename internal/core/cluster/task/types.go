@@ -1,16 +1,18 @@
 package task
 
 import (
+	"cmp"
 	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// taskType is a type of task that is an operation of the same name. What that conflicts with, what
+// taskType is a type of task that is an operation of the same name, or of another one. What that conflicts with, what
 // room it needs on the disk, whether the node must be repaired after it and how it is cancelled is
 // the agent's to know.
 type taskType struct {
@@ -19,6 +21,23 @@ type taskType struct {
 	refusals func(*assess.View, guard.Rules) []guard.Refusal
 	// arguments besides keyspaces and tables.
 	arguments func(*assess.View, *v1alpha1.CassandraTask, *v1alpha1.OperationArguments)
+	// results are of which operation; empty for the one of the same name. Runs are the operations
+	// of the stages before.
+	results v1alpha1.OperationType
+	runs    []v1alpha1.OperationType
+}
+
+func (t *taskType) operation() v1alpha1.OperationType {
+	return cmp.Or(t.results, v1alpha1.OperationType(t.of))
+}
+
+func (t *taskType) stages() []procedure.Stage {
+	own := procedure.Stage{Name: ledger.StageOperations, Run: run}
+	if t.of == v1alpha1.TaskResetSuperuser {
+		return []procedure.Stage{{Name: ledger.StageSuperuser, Run: importAgain},
+			{Name: ledger.StageKeyspaces, Run: resetRoles}, own}
+	}
+	return []procedure.Stage{own}
 }
 
 var types = []taskType{
@@ -57,6 +76,11 @@ var types = []taskType{
 			a.SourceDatacenter = render.DatacenterName(dc)
 		}
 	}},
+	{of: v1alpha1.TaskResetSuperuser, refusals: resetRefused, results: v1alpha1.OperationProveLogin,
+		arguments: func(v *assess.View, _ *v1alpha1.CassandraTask, a *v1alpha1.OperationArguments) {
+			a.SuperuserSecret = v.AppliedSuperuser()
+		},
+		runs: []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles}},
 }
 
 // typeOf is the row of a type; nil for one that is no operation.

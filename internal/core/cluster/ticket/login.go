@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -17,15 +18,22 @@ func Administer(spec *v1alpha1.CassandraNodeSpec) {
 }
 
 // ProveLogin has every node prove that the roles can log in there, before clients come. A change of
-// the superuser's password that was suspended for the step is brought to its end first: until then
-// the one that is to be proven may not be the ring's.
+// the superuser's password, or a reset, that was suspended for the step is brought to its end first:
+// until then the one that is to be proven may not be the ring's, and helenus_root may log in.
 func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
-	if v.Passwords.Old {
-		r, over := s.RunOnOne(procedure.Operation{
-			Purpose: "password", Type: v1alpha1.OperationSetPassword, LastBackoff: time.Minute,
-			Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}, Also: Administer,
-		}, s.Wave(), "gives the superuser another password")
-		if !over {
+	suspended := procedure.Operation{LastBackoff: time.Minute, Also: Administer,
+		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}}
+	switch {
+	case slices.ContainsFunc(v.Ledger.Suspended, func(s *ledger.Step) bool {
+		return s.Kind == ledger.ResetSuperuser && s.Stage == ledger.StageKeyspaces
+	}):
+		suspended.Purpose, suspended.Type = "roles", v1alpha1.OperationSetRoles
+		suspended.Arguments.Replication = v.OneReplica()
+	case v.Passwords.Old:
+		suspended.Purpose, suspended.Type = "password", v1alpha1.OperationSetPassword
+	}
+	if suspended.Type != "" {
+		if r, over := s.RunOnOne(suspended, s.Wave(), "gives the superuser another password"); !over {
 			return r
 		}
 	}

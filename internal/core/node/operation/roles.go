@@ -10,7 +10,7 @@ var (
 			v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles, v1alpha1.OperationProveLogin,
 		}, besideRewrites...),
 		Check: func(r Request) *Refusal {
-			if r.View.NativeRunning {
+			if r.View.NativeRunning && r.Arguments.WrittenAt == nil {
 				return refuse(v1alpha1.BlockedClientTrafficOpen,
 					"a superuser is imported before CQL opens for the first time, and it is open")
 			}
