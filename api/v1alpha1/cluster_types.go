@@ -54,6 +54,7 @@ type CassandraClusterList struct {
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.map(d, d.racks.map(r, has(r.nodes) ? r.nodes : has(d.nodesPerRack) ? d.nodesPerRack : 1).sum()).sum() <= 1000`,message=`datacenters: a cluster may have at most 1000 nodes, those of all racks together`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
+// +kubebuilder:validation:XValidation:rule=`self.datacenters.exists(d, !has(d.withdraw))`,message=`datacenters[].withdraw must not be set for all datacenters: one has to keep what the others give up`
 type CassandraClusterSpec struct {
 	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that
 	// are known, the JVM options and which upgrades are allowed.
@@ -218,6 +219,13 @@ type Datacenter struct {
 	// +optional
 	Extend *Extend `json:"extend,omitempty"`
 
+	// Withdraw has keyspaces lose their replicas here, before the datacenter is taken out of the
+	// spec: client traffic of the datacenter is closed, what its nodes keep for others is
+	// delivered, the keyspaces are repaired, and then altered. Taken back, client traffic opens
+	// again, and the keyspaces stay as they are then.
+	// +optional
+	Withdraw *Withdraw `json:"withdraw,omitempty"`
+
 	// RestartedAt asks for one restart of every JVM of the datacenter, one after the other: any
 	// time, such as now. Of cluster, datacenter and rack the latest counts; a node restarts once
 	// for a value.
@@ -278,6 +286,26 @@ type ExtendedKeyspace struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
+}
+
+// Withdraw says which keyspaces lose their replicas in a datacenter. The system keyspaces do when
+// its nodes leave.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.all) && self.all || has(self.keyspaces) && size(self.keyspaces) > 0`,message=`withdraw must name keyspaces, or have all: true`
+type Withdraw struct {
+	// Keyspaces that lose their replicas here, by their names in Cassandra. One that has none, or
+	// that does not exist, is passed over.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// All takes the replicas here from every keyspace that has NetworkTopologyStrategy.
+	// +optional
+	All bool `json:"all,omitempty"`
 }
 
 // Rack is one rack of a datacenter: the unit of placement, inheritance and rolling.

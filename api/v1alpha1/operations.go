@@ -15,7 +15,8 @@ const (
 	OperationAlterSystemKeyspaces OperationType = "AlterSystemKeyspaces"
 	// OperationAlterKeyspaces gives keyspaces at least the replicas of
 	// arguments.keyspaceReplication. What they have more, or elsewhere, stays. A keyspace that is
-	// not on NetworkTopologyStrategy is refused: its replicas would move.
+	// not on NetworkTopologyStrategy is refused: its replicas would move. With arguments.exact,
+	// what they have more in these datacenters goes.
 	OperationAlterKeyspaces OperationType = "AlterKeyspaces"
 	// OperationCleanup removes the data that the node no longer owns from arguments.keyspaces, or
 	// from all that are replicated.
@@ -113,8 +114,9 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters and arguments.without are for Repair alone`
-// +kubebuilder:validation:XValidation:rule=`self.type == 'AlterSystemKeyspaces' || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces alone`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['AlterSystemKeyspaces', 'AlterKeyspaces'] || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces and AlterKeyspaces alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -135,16 +137,17 @@ type OperationIntent struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.without) || has(self.full) && self.full && (!has(self.primaryRange) || !self.primaryRange)`,message=`without needs full, and is not allowed with primaryRange: the replicas that are left out may be the first of their ranges`
+// +kubebuilder:validation:XValidation:rule=`has(self.exact) && self.exact || (!has(self.replication) || self.replication.all(d, self.replication[d] >= 1)) && (!has(self.keyspaceReplication) || self.keyspaceReplication.all(k, k.replication.all(d, k.replication[d] >= 1)))`,message=`replication: each datacenter needs 1 to 9 replicas, or 0 with exact`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces and SetRoles.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=20
-	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 0 && self[d] <= 9)`,message=`replication: each datacenter needs 0 to 9 replicas`
 	Replication map[string]int32 `json:"replication,omitempty"`
 
-	// Exact says that AlterSystemKeyspaces takes away what the keyspaces have more than replication
-	// in its datacenters.
+	// Exact says that AlterSystemKeyspaces and AlterKeyspaces take away what the keyspaces have
+	// more in the datacenters that are named. A datacenter with 0 gets no replicas any more.
 	// +optional
 	Exact bool `json:"exact,omitempty"`
 
@@ -187,6 +190,11 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
 	Indexes []string `json:"indexes,omitempty"`
+
+	// Force has Decommission leave a keyspace with fewer nodes than replicas: system_auth, which
+	// has to have one in every datacenter, when the last node of one leaves.
+	// +optional
+	Force bool `json:"force,omitempty"`
 
 	// Split has Compact leave several SSTables, each half as large as the one before.
 	// +optional
@@ -286,7 +294,7 @@ type KeyspaceReplication struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=20
-	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1 && self[d] <= 9)`,message=`replication: each datacenter needs 1 to 9 replicas`
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 0 && self[d] <= 9)`,message=`replication: each datacenter needs 0 to 9 replicas`
 	Replication map[string]int32 `json:"replication"`
 }
 

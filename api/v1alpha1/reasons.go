@@ -79,6 +79,10 @@ const (
 	BlockedRacksUnbalanced Reason = "RacksUnbalanced"
 	// BlockedDataVolumeTooSmall – a node that joins would fill too much of its data volume.
 	BlockedDataVolumeTooSmall Reason = "DataVolumeTooSmall"
+	// BlockedDatacenterInUse – a datacenter that the spec lacks has replicas of keyspaces.
+	BlockedDatacenterInUse Reason = "DatacenterInUse"
+	// BlockedOnlyReplicas – a keyspace has no replicas but those that it is to lose.
+	BlockedOnlyReplicas Reason = "OnlyReplicas"
 	// BlockedTooManyReplicas – a keyspace has more replicas than nodes would be left.
 	BlockedTooManyReplicas Reason = "TooManyReplicas"
 	// BlockedTooLittleDisk – a node that stays would fill too much of its data volume once others

@@ -38,7 +38,7 @@ func TestOperationsOnTheWire(t *testing.T) {
 			`[{"type":"exec",` + ss + `,"operation":"drain()"}]`},
 		"assassinate": {answerNull, func(n *Node) error { return n.Assassinate(ctx, "10.0.0.7") },
 			`[{"type":"exec","mbean":"org.apache.cassandra.net:type=Gossiper","operation":"assassinateEndpoint(java.lang.String)","arguments":["10.0.0.7"]}]`},
-		"decommission": {answerNull, func(n *Node) error { return n.Decommission(ctx) },
+		"decommission": {answerNull, func(n *Node) error { return n.Decommission(ctx, false) },
 			`[{"type":"exec",` + ss + `,"operation":"decommission(boolean)","arguments":[false]}]`},
 		"remove a node": {answerNull, func(n *Node) error { return n.RemoveNode(ctx, "x") },
 			`[{"type":"exec",` + ss + `,"operation":"removeNode(java.lang.String)","arguments":["x"]}]`},

@@ -80,8 +80,8 @@ func (r Replication) Raised(least map[string]int, fromSimple bool) (Replication,
 	return raised, nil
 }
 
-// Exactly is the replication with exactly so many replicas in each of the datacenters, each at
-// least one. What it has in others stays. FromSimple is that of Raised.
+// Exactly is the replication with exactly so many replicas in each of the datacenters. What it has
+// in others stays. FromSimple is that of Raised.
 func (r Replication) Exactly(replicas map[string]int, fromSimple bool) (Replication, error) {
 	exact, err := r.Raised(replicas, fromSimple)
 	if err != nil {
@@ -89,6 +89,12 @@ func (r Replication) Exactly(replicas map[string]int, fromSimple bool) (Replicat
 	}
 	for datacenter, count := range replicas {
 		exact.Options[datacenter] = strconv.Itoa(count)
+		if count == 0 {
+			delete(exact.Options, datacenter)
+		}
+	}
+	if n, err := exact.Replicas(); err != nil || n == 0 {
+		return Replication{}, fmt.Errorf("it is on %s, and would have no replicas left", r)
 	}
 	return exact, nil
 }

@@ -135,3 +135,22 @@ func TestReplicationIsOnlyRaised(t *testing.T) {
 		})
 	}
 }
+
+// A datacenter with no replicas any more is not named, and no keyspace is left without any.
+func TestReplicasAreTakenAway(t *testing.T) {
+	for present, want := range map[string]string{
+		"NetworkTopologyStrategy {dc1=3, dc2=2}": "NetworkTopologyStrategy {dc1=3}",
+		"NetworkTopologyStrategy {dc1=3}":        "NetworkTopologyStrategy {dc1=3}",
+		"NetworkTopologyStrategy {dc2=2}":        "",
+		"SimpleStrategy {replication_factor=2}":  "",
+	} {
+		r, err := ParseReplication(present)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Exactly(map[string]int{"dc2": 0}, true)
+		if (err != nil) != (want == "") || err == nil && got.String() != want {
+			t.Errorf("%s becomes %s (%v), want %q", present, got, err, want)
+		}
+	}
+}

@@ -34,9 +34,8 @@ func (n *Node) Rebuild(ctx context.Context, sourceDatacenter, keyspace string) e
 
 // Decommission has the node stream its data to those that take its place, and leave the ring. It
 // blocks until the node has left; 5.0 returns at once if one runs already. The node refuses if a
-// keyspace has as many replicas as its datacenter has nodes.
-func (n *Node) Decommission(ctx context.Context) error {
-	const force = false
+// keyspace has as many replicas as its datacenter has nodes, unless it is forced.
+func (n *Node) Decommission(ctx context.Context, force bool) error {
 	err := n.callBlocking(ctx, jolokia.Exec(beanStorageService, "decommission(boolean)", force), nil)
 	if refusal := (*jolokia.Error)(nil); errors.As(err, &refusal) &&
 		strings.Contains(refusal.Message, "still decommissioning") { // StorageService#decommission, 4.1 and 5.0

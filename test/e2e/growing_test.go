@@ -281,7 +281,7 @@ func TestDatacenterAdded(t *testing.T) {
 	onlyInFull(t)
 	ring := emptyForGrowth(t, "e2e-datacenter")
 	took(t, "rows are written of which one node knows nothing",
-		func() error { return ring.FillWithout(t.Context(), ring.NodeNames(t.Context())[1]) })
+		func() error { return ring.FillWithout(t.Context(), gocql.Quorum, ring.NodeNames(t.Context())[1]) })
 	before := identities(t, ring)
 	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
 		dc := s.Datacenters[0].DeepCopy()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/test/e2e/scene"
@@ -133,6 +135,72 @@ func TestLeaveTakenBack(t *testing.T) {
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
+}
+
+// TestDatacenterLeaves: a datacenter gives up its keyspace, and leaves. Rows that two of its nodes
+// alone have, as they were written at LOCAL_QUORUM, are read in the other one afterwards. Taken out
+// before, it stays as it is.
+func TestDatacenterLeaves(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-datacenter-leaves", deletingClaims)
+	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
+		dc := s.Datacenters[0].DeepCopy()
+		dc.Name = "dc2"
+		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
+			LocalConsistencyOnly: true}
+		s.Datacenters = append(s.Datacenters, *dc)
+	})
+	took(t, "rows are written at LOCAL_QUORUM that two nodes of the second datacenter alone have", func() error {
+		names := ring.NodeNames(t.Context())
+		return ring.FillWithout(t.Context(), gocql.LocalQuorum, names[:4]...)
+	})
+	var had []v1alpha1.Datacenter
+	takenOut := func(s *v1alpha1.CassandraClusterSpec) {
+		had = slices.Clone(s.Datacenters)
+		s.Datacenters = s.Datacenters[:1]
+	}
+	took(t, "it does not leave with a keyspace", func() error {
+		if err := ring.Edit(t.Context(), takenOut); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), growth, "it is refused", func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			if !slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+				return b.Reason == v1alpha1.BlockedDatacenterInUse && strings.Contains(b.Message, scene.Keyspace)
+			}) {
+				return fmt.Errorf("blocked are %+v", c.Status.Blocked)
+			}
+			return nil
+		})
+	})
+	took(t, "it gives up its keyspace", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters = had
+			s.Datacenters[1].Withdraw = &v1alpha1.Withdraw{Keyspaces: []string{scene.Keyspace}}
+		}); err != nil {
+			return err
+		}
+		return ring.Until(t.Context(), growth, "the operator recommends to take it out", func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			if !slices.ContainsFunc(c.Status.Recommended,
+				func(r v1alpha1.Recommendation) bool { return r.Operation == "RemoveDatacenter" }) {
+				return fmt.Errorf("the step is %+v, blocked are %+v", c.Status.Step, c.Status.Blocked)
+			}
+			return nil
+		})
+	})
+	took(t, "it leaves", func() error {
+		if err := ring.Edit(t.Context(), takenOut); err != nil {
+			return err
+		}
+		return shrunk(t, ring)
+	})
+	took(t, "all rows are read at LOCAL_QUORUM through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.LocalQuorum) })
+	wantHistory(t, ring, "WithdrawDatacenter", "LeaveNode", "LeaveNode", "LeaveNode")
+	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "3"})
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
 }
 
 // TestLeaveRefused: a node does not leave where a keyspace has as many replicas as there are nodes.

@@ -419,7 +419,11 @@ func (f fakeJVM) SetSystemKeyspaces(ctx context.Context, _ map[string]int32) (st
 	return "altered system_auth", f.call(ctx, "set")
 }
 
-func (f fakeJVM) Decommission(ctx context.Context) error { return f.call(ctx, "decommission") }
+func (f fakeJVM) SetKeyspaces(ctx context.Context, _ map[string]map[string]int32) (string, error) {
+	return "altered", f.call(ctx, "set")
+}
+
+func (f fakeJVM) Decommission(ctx context.Context, _ bool) error { return f.call(ctx, "decommission") }
 
 func (f fakeJVM) Cleanup(ctx context.Context, jobs int, keyspace string, _ ...string) error {
 	return f.call(ctx, fmt.Sprintf("cleanup %s %d", keyspace, jobs))

@@ -10,9 +10,12 @@ func alterSystemKeyspaces(ctx context.Context, t *task) (string, error) {
 }
 
 func alterKeyspaces(ctx context.Context, t *task) (string, error) {
-	least := map[string]map[string]int32{}
+	replicas := map[string]map[string]int32{}
 	for _, k := range t.arguments.KeyspaceReplication {
-		least[k.Keyspace] = k.Replication
+		replicas[k.Keyspace] = k.Replication
 	}
-	return t.JVM.AlterKeyspaces(ctx, least)
+	if t.arguments.Exact {
+		return t.JVM.SetKeyspaces(ctx, replicas)
+	}
+	return t.JVM.AlterKeyspaces(ctx, replicas)
 }

@@ -30,7 +30,7 @@ func decommission(ctx context.Context, t *task) (string, error) {
 			return "", fmt.Errorf("the node does not leave any more: its mode is %s", ring.Mode)
 		}
 		t.Say(0, 1, "the node leaves the ring")
-		if err := t.JVM.Decommission(ctx); err != nil && !errors.Is(err, cassandra.ErrLeaving) {
+		if err := t.JVM.Decommission(ctx, t.arguments.Force); err != nil && !errors.Is(err, cassandra.ErrLeaving) {
 			return "", err
 		}
 		if ring, err = t.Ring(ctx); err != nil {

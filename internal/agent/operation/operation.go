@@ -22,6 +22,8 @@ type JVM interface {
 	AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (message string, err error)
 	// SetSystemKeyspaces gives the system keyspaces exactly so many replicas by datacenter.
 	SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (message string, err error)
+	// SetKeyspaces does the same to other ones by their names.
+	SetKeyspaces(ctx context.Context, exact map[string]map[string]int32) (message string, err error)
 	// ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 	ForgetStreamedRanges(ctx context.Context, keyspace string) error
 
@@ -35,7 +37,7 @@ type JVM interface {
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
-	Decommission(ctx context.Context) error
+	Decommission(ctx context.Context, force bool) error
 	RemoveNode(ctx context.Context, hostID string) error
 	Cleanup(ctx context.Context, jobs int, keyspace string, tables ...string) error
 	Flush(ctx context.Context, keyspace string, tables ...string) error

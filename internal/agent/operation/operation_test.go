@@ -112,9 +112,18 @@ func (f *fake) SetSystemKeyspaces(_ context.Context, exact map[string]int32) (st
 	return "altered", f.call("set system ones to %v", exact)
 }
 
+func (f *fake) SetKeyspaces(_ context.Context, exact map[string]map[string]int32) (string, error) {
+	return "altered", f.call("set to %v", exact)
+}
+
 func (f *fake) RemoveNode(_ context.Context, hostID string) error { return f.call("remove %s", hostID) }
 
-func (f *fake) Decommission(context.Context) error { return f.call("decommission") }
+func (f *fake) Decommission(_ context.Context, force bool) error {
+	if force {
+		return f.call("decommission by force")
+	}
+	return f.call("decommission")
+}
 
 func (f *fake) ForgetStreamedRanges(_ context.Context, keyspace string) error {
 	return f.call("forget what was streamed of %s", keyspace)
@@ -328,6 +337,8 @@ func TestOperations(t *testing.T) {
 			"set system ones to map[dc1:2]", "altered", false},
 		"decommission": {v1alpha1.OperationDecommission, arguments{}, leaving(facts.ModeDecommissioned), "decommission",
 			"the node has left the ring", false},
+		"decommission of the last one": {v1alpha1.OperationDecommission, arguments{Force: true},
+			leaving(facts.ModeDecommissioned), "decommission by force", "the node has left the ring", false},
 		"decommission that was refused": {v1alpha1.OperationDecommission, arguments{}, func(f *fake) {
 			f.fails["decommission"] = errors.New("Not enough live nodes")
 		}, "decommission", "Not enough live nodes", true},
@@ -375,6 +386,10 @@ func TestOperations(t *testing.T) {
 			arguments{KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop",
 				Replication: map[string]int32{"dc1": 3}}}}, nil,
 			"alter to map[shop:map[dc1:3]]", "altered", false},
+		"keyspaces, exactly": {v1alpha1.OperationAlterKeyspaces,
+			arguments{Exact: true, KeyspaceReplication: []v1alpha1.KeyspaceReplication{{Keyspace: "shop",
+				Replication: map[string]int32{"dc2": 0}}}}, nil,
+			"set to map[shop:map[dc2:0]]", "altered", false},
 
 		"cleanup": {v1alpha1.OperationCleanup, arguments{Jobs: 2}, nil,
 			"cleanup accounts by 2; cleanup shop by 2", "cleaned up accounts, shop", false},

@@ -181,12 +181,17 @@ func ofSystemKeyspaces(replicas map[string]int32) map[string]map[string]int32 {
 
 // SetSystemKeyspaces gives the system keyspaces exactly so many replicas in each datacenter.
 func (j *JVM) SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (string, error) {
+	return j.SetKeyspaces(ctx, ofSystemKeyspaces(exact))
+}
+
+// SetKeyspaces gives keyspaces exactly so many replicas in each datacenter.
+func (j *JVM) SetKeyspaces(ctx context.Context, exact map[string]map[string]int32) (string, error) {
 	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
 	if err != nil {
 		return "", err
 	}
 	defer session.Close()
-	altered, err := cql.SetReplication(ctx, session, Counts(ofSystemKeyspaces(exact)), j.AwaitSchemaAgreement)
+	altered, err := cql.SetReplication(ctx, session, Counts(exact), j.AwaitSchemaAgreement)
 	return AlteredText(altered), err
 }
 

@@ -69,7 +69,7 @@ func (s *Session) AlterKeyspace(ctx context.Context, name string, to cassandra.R
 // After replicas were added a repair or rebuild has to bring the data to them.
 func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int,
 	awaitAgreement func(context.Context) error) ([]string, error) {
-	return alterReplication(ctx, s, keyspaces, cassandra.Replication.Raised, awaitAgreement)
+	return alterReplication(ctx, s, keyspaces, false, awaitAgreement)
 }
 
 // SetReplication is RaiseReplication for exactly so many replicas: see
@@ -77,18 +77,22 @@ func RaiseReplication(ctx context.Context, s Schema, keyspaces map[string]map[st
 // alone have to the others.
 func SetReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int,
 	awaitAgreement func(context.Context) error) ([]string, error) {
-	return alterReplication(ctx, s, keyspaces, cassandra.Replication.Exactly, awaitAgreement)
+	return alterReplication(ctx, s, keyspaces, true, awaitAgreement)
 }
 
 // change is what a replication is to become, from numbers of replicas by datacenter.
 type change func(r cassandra.Replication, replicas map[string]int, fromSimple bool) (cassandra.Replication, error)
 
-func alterReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int, to change,
+func alterReplication(ctx context.Context, s Schema, keyspaces map[string]map[string]int, exact bool,
 	awaitAgreement func(context.Context) error) ([]string, error) {
 	for name, replicas := range keyspaces {
-		if err := checkReplicas(name, replicas); err != nil {
+		if err := checkReplicas(name, replicas, exact); err != nil {
 			return nil, err
 		}
+	}
+	to := change(cassandra.Replication.Raised)
+	if exact {
+		to = cassandra.Replication.Exactly
 	}
 	first, err := s.Keyspaces(ctx)
 	if err != nil {
@@ -184,8 +188,9 @@ func (s *Session) ForgetStreamedRanges(ctx context.Context, keyspace string) err
 	return nil
 }
 
-// checkReplicas refuses what would leave a keyspace without a replica.
-func checkReplicas(keyspace string, replicas map[string]int) error {
+// checkReplicas refuses what no keyspace can have. That it is left with none at all is refused where
+// it is known what it has.
+func checkReplicas(keyspace string, replicas map[string]int, exact bool) error {
 	total := 0
 	for datacenter, count := range replicas {
 		if datacenter == "" || count < 0 {
@@ -193,7 +198,7 @@ func checkReplicas(keyspace string, replicas map[string]int) error {
 		}
 		total += count
 	}
-	if keyspace == "" || total == 0 {
+	if keyspace == "" || total == 0 && !exact {
 		return fmt.Errorf("keyspace %q: no replicas in any datacenter", keyspace)
 	}
 	return nil

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
 
-// addLeaving adds the members of racks of the spec that it does not describe any more to Wanted,
-// each behind the nodes of its rack.
+// addLeaving adds the members that the spec does not describe any more to Wanted, each behind the
+// nodes of its rack. Where the spec has nothing of its datacenter, a node stays as its record has it,
+// or as that of another one of its rack.
 func (v *View) addLeaving() {
 	names := v.Members()
 	for _, n := range v.Records() {
@@ -19,14 +21,24 @@ func (v *View) addLeaving() {
 			names = append(slices.Clone(names), n.Name)
 		}
 	}
-	var leaving []render.Wanted
+	var leaving, recorded []render.Wanted
+	for _, n := range v.Records() {
+		if v.Datacenter(n.Record.Spec.Datacenter) == nil {
+			recorded = append(recorded, v.asRecorded(n))
+		}
+	}
 	for _, name := range names {
 		n := v.Nodes[name]
 		if v.Describes(name) != nil || n != nil && n.Record != nil &&
 			n.Record.Spec.State == v1alpha1.StateDecommissioned {
 			continue
 		}
-		if w := v.ofItsRack(name); w != nil {
+		at := slices.IndexFunc(recorded, func(w render.Wanted) bool { return w.Name == name })
+		switch w := v.ofItsRack(name, slices.Concat(v.Wanted, recorded)); {
+		case at >= 0:
+			recorded[at].Leaves = true
+			leaving = append(leaving, recorded[at])
+		case w != nil:
 			leaving = append(leaving, *w)
 		}
 	}
@@ -35,7 +47,7 @@ func (v *View) addLeaving() {
 	}
 	slices.SortFunc(leaving, func(a, b render.Wanted) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	for _, w := range leaving {
-		at := 0
+		at := len(v.Wanted)
 		for i := range v.Wanted {
 			if v.Wanted[i].Datacenter == w.Datacenter && v.Wanted[i].Rack == w.Rack {
 				at = i + 1
@@ -46,11 +58,20 @@ func (v *View) addLeaving() {
 	v.byName = nil
 }
 
-// ofItsRack is a node as the others of its rack are described; nil if the spec does not have that
-// rack.
-func (v *View) ofItsRack(name string) *render.Wanted {
-	for i, w := range v.Wanted {
-		if i > 0 && w.Datacenter == v.Wanted[i-1].Datacenter && w.Rack == v.Wanted[i-1].Rack {
+// asRecorded is a node as its record has it, with the release that the spec wants of all.
+func (v *View) asRecorded(n *facts.Node) render.Wanted {
+	spec := n.Record.Spec.DeepCopy()
+	w := render.Wanted{Name: n.Name, Datacenter: spec.Datacenter, Rack: spec.Rack, Ordinal: spec.Ordinal,
+		Disruption: render.DisruptionOf(v.Cluster), Configuration: spec.Configuration, Pod: spec.Pod}
+	w.Configuration.Version, w.Pod.Image = v.Cluster.Spec.Version, render.Image(v.Cluster, v.Install)
+	w.Pod.ImageDefaulted, w.Pod.ImageDigest = v.Cluster.Spec.Image == "", v.takenDigest(w.Pod.Image)
+	return w
+}
+
+// ofItsRack is a node as others of its rack are described; nil if none is.
+func (v *View) ofItsRack(name string, described []render.Wanted) *render.Wanted {
+	for i, w := range described {
+		if i > 0 && w.Datacenter == described[i-1].Datacenter && w.Rack == described[i-1].Rack {
 			continue
 		}
 		first := v1alpha1.NodeName(v.Cluster.Name, w.Datacenter, w.Rack, w.Ordinal)

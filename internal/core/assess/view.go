@@ -259,6 +259,12 @@ func (v *View) Datacenter(name string) *v1alpha1.Datacenter {
 	return nil
 }
 
+// Withdraws says that a datacenter gives up its keyspaces, by the spec, or is no longer in it.
+func (v *View) Withdraws(datacenter string) bool {
+	dc := v.Datacenter(datacenter)
+	return dc == nil || dc.Withdraw != nil
+}
+
 // DatacenterOf a node by its record, else by its pod, else by the spec; empty if none of them has
 // it.
 func (v *View) DatacenterOf(name string) string {
@@ -317,6 +323,8 @@ func (v *View) WantedDatacenters() []string {
 func (v *View) IsOpen(datacenter string) bool {
 	s := v.Ledger.Step
 	switch {
+	case v.Ledger.Traffic(datacenter) == v1alpha1.TrafficClosed:
+		return false
 	case s == nil, s.Stage == ledger.StageOpen: // in that stage client traffic opens, and some of it has
 		return true
 	case s.Kind == ledger.StopRing:

@@ -221,7 +221,7 @@ var fields = map[string]struct {
 	}, grows},
 	"datacenters[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Name = "dc3"
-	}, "shrinking a ring by racks or datacenters"},
+	}, "the spec lacks every datacenter of the ring (dc1)"},
 	"datacenters[].datacenterName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].DatacenterName = "X"
 	}, schema},
@@ -246,12 +246,18 @@ var fields = map[string]struct {
 	"datacenters[].extend.all":                  {extended(v1alpha1.Extend{All: true}), applies},
 	"datacenters[].extend.from":                 {extended(v1alpha1.Extend{From: "dc0"}), applies},
 	"datacenters[].extend.localConsistencyOnly": {extended(v1alpha1.Extend{LocalConsistencyOnly: true}), applies},
+	"datacenters[].withdraw.keyspaces": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Withdraw = &v1alpha1.Withdraw{Keyspaces: []string{"shop"}}
+	}, applies},
+	"datacenters[].withdraw.all": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Withdraw = &v1alpha1.Withdraw{All: true}
+	}, applies},
 	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
-	}, "shrinking a ring by racks or datacenters"},
+	}, "shrinking a datacenter by racks"},
 	"datacenters[].racks[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Name = "r9"
-	}, "shrinking a ring by racks or datacenters"},
+	}, "shrinking a datacenter by racks"},
 	"datacenters[].racks[].rackName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].RackName = "X"
 	}, schema},

@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/task"
 	"helenus.io/helenus/internal/core/cluster/upgradesstables"
 	"helenus.io/helenus/internal/core/cluster/upkeep"
+	"helenus.io/helenus/internal/core/cluster/withdraw"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
@@ -60,6 +61,7 @@ var entries = []entry{
 	{name: "Superuser", when: ringCanChange, run: propose(ledger.Rotate)},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
+	{name: "Withdraw", when: ringCanChange, run: propose(ledger.WithdrawDatacenter)},
 	{name: "Repair", when: ringCanChange, run: propose(ledger.Repair)},
 	{name: "UpgradeSSTables", when: ringCanChange, run: propose(ledger.UpgradeSSTables)},
 	{name: tasks, when: ringCanChange, run: proposeTask},
@@ -71,7 +73,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 	return append([]procedure.Procedure{
 		replace.Replace(rules, assassinate.Remove),
 		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
-		join.Join(rules, assassinate.Remove), leave.Leave(rules),
+		join.Join(rules, assassinate.Remove), leave.Leave(rules), withdraw.Withdraw(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), repair.Repair(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.ReplaceTask,

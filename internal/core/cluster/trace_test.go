@@ -43,6 +43,7 @@ func TestTraces(t *testing.T) {
 		"follows-a-correction":                   traceCorrection,
 		"grows":                                  traceGrowth,
 		"shrinks":                                traceLeaving,
+		"gives-up-a-datacenter":                  traceDatacenterLeaves,
 		"rolls-out-a-setting":                    traceRollOut,
 		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,

@@ -37,12 +37,58 @@ type Leaving struct {
 
 // leaving are the guards on what the ring will be, after each of the nodes that leave.
 var leaving = []Guard[Leaving]{
+	{v1alpha1.BlockedDatacenterInUse, "no keyspace has replicas in a datacenter that goes", datacenterIsUnused},
 	{v1alpha1.BlockedTooManyReplicas, "no keyspace has more replicas than nodes will be left", replicasFit},
 	{v1alpha1.BlockedTooLittleDisk, "the data fits on the nodes that stay", dataFits},
 	{v1alpha1.BlockedCleanupDue, "the nodes that stay are cleaned up", noCleanupIsDue},
 	{v1alpha1.BlockedRepairDue, "the nodes that stay are repaired", noRepairIsDue},
 	{v1alpha1.BlockedHostCordoned, "no member that stays is on a cordoned host",
 		func(of Leaving) []Finding { return noHostIsCordoned(Nodes{of.Snapshot, of.Stay}) }},
+}
+
+// going are the datacenters, by their names in Cassandra, of which no node stays.
+func (l *Leaving) going() []string {
+	stay := map[string]bool{}
+	for _, name := range l.Stay {
+		e, _ := l.View.ByHostID(l.Ledger.Members[name])
+		stay[e.Datacenter] = true
+	}
+	var out []string
+	for _, name := range l.Leavers {
+		e, _ := l.View.ByHostID(l.Ledger.Members[name])
+		if !stay[e.Datacenter] && !slices.Contains(out, e.Datacenter) {
+			out = append(out, e.Datacenter)
+		}
+	}
+	return out
+}
+
+// datacenterIsUnused: what is written there at LOCAL_QUORUM may be nowhere else before it was
+// repaired. The system keyspaces are repaired, and lose their replicas, before the first node
+// leaves.
+func datacenterIsUnused(of Leaving) []Finding {
+	var out []Finding
+	for _, dc := range of.going() {
+		if used := using(dc, of.Keyspaces); len(used) > 0 {
+			out = append(out, Finding{Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("the spec lacks "+
+				"datacenter %s, and keyspace %s has replicas there, some of which may be the only ones: put it back, "+
+				"name the keyspace in its withdraw.keyspaces, and take the datacenter out once it has none", dc,
+				words.List(used, 3))})
+		}
+	}
+	return out
+}
+
+// using are the keyspaces of users that have replicas in a datacenter of their own.
+func using(dc string, keyspaces []ring.Keyspace) []string {
+	var out []string
+	for _, k := range keyspaces {
+		if k.Replication.Strategy() == ring.NetworkTopologyStrategy && k.Replication.Factor(dc) > 0 &&
+			!slices.Contains(ring.SystemKeyspaces(), k.Name) {
+			out = append(out, k.Name)
+		}
+	}
+	return out
 }
 
 // replicasFit finds the first node with which a keyspace loses its last spare node: Cassandra
@@ -53,7 +99,7 @@ func replicasFit(of Leaving) []Finding {
 	for _, n := range of.Ring.Nodes() {
 		in[n.Datacenter]++
 	}
-	total := of.Ring.Len()
+	total, going := of.Ring.Len(), of.going()
 	for _, name := range of.Leavers {
 		e, _ := of.View.ByHostID(of.Ledger.Members[name])
 		total--
@@ -62,7 +108,7 @@ func replicasFit(of Leaving) []Finding {
 		for _, k := range of.Keyspaces {
 			factor, left, where := k.Replication.TotalFactor(), total, "the ring"
 			if k.Replication.Strategy() == ring.NetworkTopologyStrategy {
-				if slices.Contains(ring.SystemKeyspaces(), k.Name) {
+				if slices.Contains(ring.SystemKeyspaces(), k.Name) || slices.Contains(going, e.Datacenter) {
 					continue
 				}
 				factor, left, where = k.Replication.Factor(e.Datacenter), in[e.Datacenter], "datacenter "+e.Datacenter

@@ -17,6 +17,8 @@ type Rules struct {
 	// described.
 	NewDatacenter   []Guard[Nodes]
 	AddedDatacenter []Guard[Adding]
+	// Withdrawing on the keyspaces that lose their replicas in a datacenter.
+	Withdrawing []Guard[Withdrawing]
 	// Cleanup and Repair on the ring before these operations.
 	Cleanup, Repair []Guard[Nodes]
 	// Releases on the members before any step but a roll-out, which makes them one.
@@ -41,7 +43,8 @@ func All() Rules {
 	return Rules{
 		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
-		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Cleanup: cleanup, Repair: repair,
+		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Withdrawing: withdrawing,
+		Cleanup: cleanup, Repair: repair,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 		Drain: drain, Replace: replace,
 	}

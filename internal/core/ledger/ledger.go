@@ -41,6 +41,9 @@ type Ring struct {
 	// Formed are the names of the datacenters whose ring exists: New is never issued for them
 	// again.
 	Formed []string `json:"formed,omitempty"`
+	// Closed are the datacenters among them whose client traffic is closed, since keyspaces lose
+	// their replicas there.
+	Closed []string `json:"closed,omitempty"`
 	// TrafficAllowed says that client traffic of any kind was allowed to a node. From then on a
 	// datacenter only forms without data of the user.
 	TrafficAllowed bool `json:"trafficAllowed,omitempty"`
@@ -172,6 +175,14 @@ func (l *Ledger) HostID(node string) (id string, member bool) {
 	return id, member
 }
 
+// Traffic is how far members of a datacenter serve clients.
+func (l *Ledger) Traffic(datacenter string) v1alpha1.ClientTraffic {
+	if l != nil && slices.Contains(l.Closed, datacenter) {
+		return v1alpha1.TrafficClosed
+	}
+	return v1alpha1.TrafficOpen
+}
+
 // HasRing says that any datacenter's ring exists.
 func (l *Ledger) HasRing() bool { return l != nil && len(l.Formed) > 0 }
 
@@ -217,7 +228,7 @@ func copies(steps []*Step) []*Step {
 }
 
 func (r Ring) copyRing() Ring {
-	r.Formed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Replaced)
+	r.Formed, r.Closed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Closed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
 	if r.Stopped != nil {
@@ -316,6 +327,13 @@ func (l *Ledger) Forget(node string) {
 			s.Withdrawn = append(s.Withdrawn, node)
 		}
 	}
+}
+
+// ForgetDatacenter has the ledger forget a datacenter of which no member is left.
+func (r *Ring) ForgetDatacenter(name string) {
+	is := func(other string) bool { return other == name }
+	r.Formed, r.Closed = slices.DeleteFunc(r.Formed, is), slices.DeleteFunc(r.Closed, is)
+	delete(r.Replication, name)
 }
 
 // SuspendLower suspends the open steps of a lower class.

@@ -57,11 +57,38 @@ func (n *Network) Audit() []Lost {
 	for _, w := range n.latest() {
 		if w.Deleted {
 			lost = append(lost, n.auditDeletion(w)...)
-		} else {
-			lost = append(lost, n.auditWrite(w)...)
+			continue
+		}
+		for _, inherited := range n.inherited(w) {
+			lost = append(lost, n.auditWrite(inherited)...)
 		}
 	}
 	return lost
+}
+
+// inherited is a write as it has to be readable: one within a datacenter in which its keyspace has
+// no replicas any more, at LOCAL_QUORUM in every other one that has some.
+func (n *Network) inherited(w *Written) []*Written {
+	var out []*Written
+	heirs := map[string]bool{}
+	for _, p := range n.running {
+		k, found := p.schema[w.Keyspace]
+		if !found || p.settings.clusterName != w.Cluster || !p.joined || !p.gossips() {
+			continue
+		}
+		if !w.local() || factorIn(k.replication, w.Datacenter) > 0 {
+			return []*Written{w}
+		}
+		if dc := p.settings.datacenter; factorIn(k.replication, dc) > 0 && !heirs[dc] {
+			within := *w
+			within.Level, within.Datacenter, heirs[dc] = ring.LocalQuorum, dc, true
+			out = append(out, &within)
+		}
+	}
+	if len(out) == 0 {
+		return []*Written{w}
+	}
+	return out
 }
 
 // AuditWithin returns every acknowledged write of a cluster that a read at LOCAL_QUORUM may miss in

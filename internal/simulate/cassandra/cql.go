@@ -259,7 +259,7 @@ func (p *Process) AlterKeyspaces(ctx context.Context, least map[string]map[strin
 	return s.RaiseReplication(ctx, least)
 }
 
-// SetKeyspaces is what execute.JVM.SetSystemKeyspaces does to keyspaces.
+// SetKeyspaces is execute.JVM.SetKeyspaces.
 func (p *Process) SetKeyspaces(ctx context.Context, exact map[string]map[string]int) ([]string, error) {
 	s, err := p.CQL(ctx)
 	if err != nil {

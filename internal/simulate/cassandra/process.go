@@ -150,6 +150,9 @@ func (p *Process) StartedAt() time.Time { return p.started }
 // Mode is its OperationMode.
 func (p *Process) Mode() string { return p.mode }
 
+// Datacenter that it is in.
+func (p *Process) Datacenter() string { return p.settings.datacenter }
+
 // Release of Cassandra that it is.
 func (p *Process) Release() string { return p.release }
 

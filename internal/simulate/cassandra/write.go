@@ -73,10 +73,11 @@ func (p *Process) Has(name string) bool {
 	return err == nil
 }
 
-// Unavailable says that this node sees too few replicas of a row up for a level.
+// Unavailable says that this node sees too few replicas of a row up for a level, which has some
+// here.
 func (p *Process) Unavailable(name, key string, level ring.Consistency) bool {
 	k, err := p.clientKeyspace(name)
-	if err != nil {
+	if err != nil || factorIn(k.replication, p.settings.datacenter) == 0 {
 		return false
 	}
 	live := 0

@@ -206,10 +206,15 @@ func (j *jvmHost) SetSystemKeyspaces(ctx context.Context, exact map[string]int32
 	for _, name := range ring.SystemKeyspaces() {
 		keyspaces[name] = exact
 	}
+	return j.SetKeyspaces(ctx, keyspaces)
+}
+
+// SetKeyspaces gives keyspaces exactly so many replicas in each datacenter.
+func (j *jvmHost) SetKeyspaces(ctx context.Context, exact map[string]map[string]int32) (string, error) {
 	if j.s.jvm == nil {
 		return "", errUnreachable
 	}
-	altered, err := j.s.jvm.SetKeyspaces(ctx, agentpod.Counts(keyspaces))
+	altered, err := j.s.jvm.SetKeyspaces(ctx, agentpod.Counts(exact))
 	return agentpod.AlteredText(altered), err
 }
 

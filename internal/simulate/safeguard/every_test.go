@@ -27,6 +27,8 @@ var excused = map[string][]excuse{
 			[]string{"HostCordoned"}},
 		{"it spares work: a stream that is cut off begins again; core/cluster's TestWhatHoldsAWaveUp has it refuse",
 			[]string{"StreamInProgress"}},
+		{"whoever alters such a keyspace refuses the same: it would have no replicas; core/cluster's " +
+			"TestWhatKeepsADatacenterFromLeaving has it refuse", []string{"OnlyReplicas"}},
 		{"whoever is seen up is not lost: it is asked again before the ticket, when nobody has looked for long",
 			[]string{"ReplacedMemberSeenUp"}},
 	},

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -62,8 +65,37 @@ func uncleaned(by string) *trial.Scenario {
 	return s
 }
 
+// inUse is the scenario of a datacenter that is taken out of the spec while a keyspace has replicas
+// there.
+func inUse(by string) *trial.Scenario {
+	var f failures
+	s := growing("remove-in-use", "a datacenter is taken out of the spec while a keyspace has replicas there",
+		respec("add", grown, extended()), f.watch(),
+		respec("take it out", until(by, ledger.LeaveNode),
+			func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }),
+		waiting(10*time.Minute), unharmed(f.found))
+	return s
+}
+
+// Without the repair what only the datacenter has leaves with it.
+func TestADatacenterIsRepairedBeforeItGivesUpItsKeyspaces(t *testing.T) {
+	s := found(t, "remove-datacenter")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: host(func(_ *pod.Sandbox, h *execute.Host) {
+		h.JVM = repairsAnother{h.JVM}
+	})}, "a write that was acknowledged is lost")
+}
+
+// repairsAnother keyspace than the one that it is asked for.
+type repairsAnother struct{ execute.JVM }
+
+func (r repairsAnother) StartRepair(ctx context.Context, _ string, options cassandra.RepairOptions) (int, error) {
+	return r.JVM.StartRepair(ctx, "system_traces", options)
+}
+
 func leaveCases() []guardCase {
 	return []guardCase{
+		{"DatacenterInUse", inUse("DatacenterInUse"), nil, "an operation of node"},
 		{"TooManyReplicas", replicated("TooManyReplicas"), nil, "an operation of node"},
 		{"TooLittleDisk", filled("TooLittleDisk"), nil, "no space left on device"},
 		{"CleanupDue", uncleaned("CleanupDue"), nil, "the row is back"},

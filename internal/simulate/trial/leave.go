@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,14 @@ func leaveScenarios() []*Scenario {
 			to(1, Operates(v1alpha1.OperationDecommission)), to(2, grown)),
 		leave("leave-killed", "a ring of six shrinks, and the first JVM that leaves is killed",
 			to(1, isLeaving), Act{Name: "kill", Do: killLeaver, Until: shrunk, Within: 2 * time.Hour}),
+		removeDatacenter("remove-datacenter", "a datacenter gives up its keyspaces while clients write there, and "+
+			"leaves", recommends("RemoveDatacenter"),
+			Act{Name: "take it out", Do: respec(firstAlone), Until: shrunk, Within: 2 * time.Hour}),
+		removeDatacenter("remove-datacenter-back", "a datacenter is to give up its keyspaces, and stays after all when "+
+			"they are repaired", Operates(v1alpha1.OperationRepair),
+			Act{Name: "keep it", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters[1].Withdraw = nil
+			}), Until: grown, Within: 2 * time.Hour}),
 		scenario("leave-refused", "a ring of three is to shrink to fewer nodes than a keyspace has replicas", oneRack,
 			Act{Name: "to two nodes", Do: whileClientsWrite(3, nodesPerRack(2)),
 				Until:  stalledWith(v1alpha1.ReasonInvalidSpec, "has 3 replicas in datacenter dc1"),
@@ -48,6 +57,45 @@ func leaveScenarios() []*Scenario {
 				Within: 10 * time.Minute}),
 	}
 }
+
+// removeDatacenter is a datacenter that gives up its keyspaces and leaves, while clients write there
+// at LOCAL_QUORUM. The other one has missed what they wrote before, and so has one of its own nodes.
+func removeDatacenter(name, about string, until func(*world.World) bool, acts ...Act) *Scenario {
+	const rows = 20
+	both := map[string]int{"dc1": 3, "dc2": 3}
+	of := shape{datacenters: 2, racks: 3, nodes: 1}.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Volumes.OnScaleIn = v1alpha1.ClaimDelete
+	})
+	s := scenario(name, about, of)
+	s.Acts = append(s.Acts,
+		Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(rows, both) }},
+		Act{Name: "write in the second", Do: func(w *world.World) error {
+			w.WriteWithin("dc2", "local", rows)
+			for _, s := range w.Pods.Sandboxes() {
+				if strings.HasPrefix(s.Name(), clusterName+"-dc1-") || s.Name() == clusterName+"-dc2-r1-0" {
+					s.Content(v1alpha1.VolumeData).Data.WipeRows()
+				}
+			}
+			return nil
+		}},
+		Act{Name: "withdraw", Do: func(w *world.World) error {
+			for i := range writesWhileGrowing {
+				w.Line.After(time.Duration(i)*betweenWrites, "clients write in the second",
+					func() { w.WriteWithin("dc2", "last", 5) })
+			}
+			return respec(withdrawn)(w)
+		}, Until: until, Within: 2 * time.Hour})
+	s.Acts = append(s.Acts, acts...)
+	s.Grows, s.LosesDisk = true, true
+	return s
+}
+
+func withdrawn(s *v1alpha1.CassandraClusterSpec) {
+	s.Datacenters[1].Withdraw = &v1alpha1.Withdraw{All: true}
+}
+
+// firstAlone takes the second datacenter out of a spec.
+func firstAlone(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenters[:1] }
 
 // whileClientsWrite changes the spec, and has clients write for two minutes from then on, with so
 // many replicas.

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
@@ -24,12 +25,12 @@ func (o *checker) below(wrap host) host {
 }
 
 // takenDown judges an agent that takes a node from its clients, once they were let into its
-// datacenter: nobody asks for that but a roll-out, kubelet, when the container is to end, and who
-// deletes the cluster.
+// datacenter: nobody asks for that but a roll-out, kubelet, when the container is to end, who deletes
+// the cluster, and who has the datacenter give up its keyspaces.
 func (o *checker) takenDown(s *pod.Sandbox, how string) {
 	c := get(o.w)
 	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() ||
-		!o.served[string(c.UID)+"/"+s.Datacenter()] {
+		!o.served[string(c.UID)+"/"+s.Datacenter()] || o.lastLedger.Traffic(s.Datacenter()) == v1alpha1.TrafficClosed {
 		return
 	}
 	if jvm := s.JVM(); jvm != nil && jvm.NativeOpen() && !s.Ending() && !o.turn.takesDown(s) {

@@ -76,6 +76,20 @@ func (w *World) write(name string, rows int) int {
 	return acknowledged
 }
 
+// WriteWithin has a client write rows at LOCAL_QUORUM through the nodes of a datacenter, by its name
+// in Cassandra, and returns how many were acknowledged.
+func (w *World) WriteWithin(datacenter, name string, rows int) int {
+	nodes := slices.DeleteFunc(w.serving(), func(j *cassandra.Process) bool { return j.Datacenter() != datacenter })
+	acknowledged := 0
+	for i := range rows {
+		if len(nodes) > 0 && nodes[i%len(nodes)].Write(Keyspace, fmt.Sprintf("%s-%d", name, i), w.Line.Now().String(),
+			ring.LocalQuorum) == nil {
+			acknowledged++
+		}
+	}
+	return acknowledged
+}
+
 // Probe has a client write rows through every node that lets it in, at LOCAL_QUORUM, and says how
 // many writes of how many were acknowledged. Where the ring has no keyspace of the client there are
 // none.

@@ -58,14 +58,14 @@ func (r *Ring) Fill(ctx context.Context, level gocql.Consistency) error {
 	return r.writeRows(ctx, level, r.NodeNames(ctx))
 }
 
-// FillWithout does the same at QUORUM while one node is not in the ring, and no hints are kept for
-// it: afterwards it lacks all rows, and only a repair, or a read that asks it and others, brings
-// them to it.
-func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
+// FillWithout does the same through the others while some nodes are not in the ring, and no hints
+// are kept for them: afterwards they lack all rows, and only a repair, or a read that asks them and
+// others, brings these to them.
+func (r *Ring) FillWithout(ctx context.Context, level gocql.Consistency, laggards ...string) error {
 	if err := r.makeTables(ctx); err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(r.NodeNames(ctx), func(name string) bool { return name == laggard })
+	others := slices.DeleteFunc(r.NodeNames(ctx), func(name string) bool { return slices.Contains(laggards, name) })
 	each := func(names []string, command string) error {
 		for _, name := range names {
 			if _, err := r.Run(ctx, name, "nodetool", command); err != nil {
@@ -76,25 +76,27 @@ func (r *Ring) FillWithout(ctx context.Context, laggard string) error {
 	}
 	sees := func(state string) error {
 		for _, name := range others {
-			err := r.Sees(ctx, name, func(members []string) bool {
-				return slices.ContainsFunc(members, func(m string) bool {
-					return strings.HasPrefix(m, state+" "+r.address(ctx, laggard)+" ")
+			for _, laggard := range laggards {
+				err := r.Sees(ctx, name, func(members []string) bool {
+					return slices.ContainsFunc(members, func(m string) bool {
+						return strings.HasPrefix(m, state+" "+r.address(ctx, laggard)+" ")
+					})
 				})
-			})
-			if err != nil {
-				return err
+				if err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
-	if err := errors.Join(each(others, "disablehandoff"), each([]string{laggard}, "disablegossip"),
+	if err := errors.Join(each(others, "disablehandoff"), each(laggards, "disablegossip"),
 		sees("DN")); err != nil {
 		return err
 	}
-	if err := r.writeRows(ctx, gocql.Quorum, others); err != nil {
+	if err := r.writeRows(ctx, level, others); err != nil {
 		return err
 	}
-	return errors.Join(each([]string{laggard}, "enablegossip"), sees("UN"), each(others, "enablehandoff"))
+	return errors.Join(each(laggards, "enablegossip"), sees("UN"), each(others, "enablehandoff"))
 }
 
 func (r *Ring) address(ctx context.Context, node string) string {

@@ -71,6 +71,9 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 			guard.Check(procedure.TheseNodes(v, names...), rules.NewDatacenter...)),
 		Open: func() (*procedure.Opening, []guard.Refusal) { return open(v, dc, names) },
 	}
+	if v.Ledger.SystemKeyspaces { // one that has left would be refused in their replication
+		p.Wait = "until the system keyspaces have their replicas: " + p.What
+	}
 	if view := v.AnyRing(); view != nil {
 		p.Refusals = append(p.Refusals, judge(v, dc, assess.KeyspacesOf(view), rules)...)
 	}
@@ -103,7 +106,8 @@ func source(v *assess.View, dc *v1alpha1.Datacenter) *v1alpha1.Datacenter {
 		if from.Name == dc.Name || !v.Ledger.IsFormed(from.Name) {
 			continue
 		}
-		if dc.Extend == nil || dc.Extend.From == "" || dc.Extend.From == from.Name {
+		named := dc.Extend != nil && dc.Extend.From != ""
+		if named && dc.Extend.From == from.Name || !named && from.Withdraw == nil {
 			return from
 		}
 	}

@@ -102,7 +102,7 @@ func pendingNodes(v *assess.View) []render.Wanted {
 	}
 	var out []render.Wanted
 	for _, w := range v.Wanted {
-		if _, member := v.Ledger.HostID(w.Name); !member && v.Ledger.IsFormed(w.Datacenter) {
+		if _, member := v.Ledger.HostID(w.Name); !member && !w.Leaves && v.Ledger.IsFormed(w.Datacenter) {
 			out = append(out, w)
 		}
 	}
@@ -269,10 +269,11 @@ func end(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "node %s joins", name)
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
 	}
-	if n.Record.Spec.Member == nil || n.Record.Spec.Join != nil || n.Record.Spec.ClientTraffic != v1alpha1.TrafficOpen {
+	traffic := v.Ledger.Traffic(n.Record.Spec.Datacenter)
+	if n.Record.Spec.Member == nil || n.Record.Spec.Join != nil || n.Record.Spec.ClientTraffic != traffic {
 		s.UpdateRecord(name, false, "it has joined", func(spec *v1alpha1.CassandraNodeSpec) {
 			spec.Member, spec.Join = &v1alpha1.Member{HostID: v.Ledger.Members[name]}, nil
-			spec.ClientTraffic = v1alpha1.TrafficOpen
+			spec.ClientTraffic = traffic
 		})
 		s.Describe(1, "node %s has joined", name)
 		return plan.Acting("recording the host id of %s", name)

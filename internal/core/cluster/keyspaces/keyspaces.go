@@ -10,6 +10,7 @@ import (
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/words"
 )
@@ -37,7 +38,7 @@ func due(v *assess.View) *procedure.Proposal {
 		return v.Ledger.IsPostponed(ledger.RaiseSystemKeyspaces, name, v.Now)
 	})
 	p := &procedure.Proposal{What: "the system keyspaces are to get more replicas"}
-	switch few := view != nil && tooFew(view, v.SystemReplication()); {
+	switch few := view != nil && (tooFew(view, v.SystemReplication()) || len(gone(v)) > 0); {
 	case view == nil:
 		p.Wait = "waiting for a member that answers"
 	case !few && len(later) == 0:
@@ -109,10 +110,54 @@ func tooFew(view *facts.Ring, wanted map[string]int32) bool {
 	return false
 }
 
-// raise has one member alter them.
+// gone are the datacenters, by their names in Cassandra, in which system keyspaces have replicas,
+// and that nobody knows: no member sees a node there, no record is of one, and the spec lacks them.
+func gone(v *assess.View) map[string]int32 {
+	view, out := v.AnyRing(), map[string]int32{}
+	if view == nil {
+		return out
+	}
+	known := map[string]bool{}
+	for _, e := range view.Endpoints {
+		known[e.Datacenter] = known[e.Datacenter] || e.Status != facts.StatusLeft && e.Status != facts.StatusRemoved
+	}
+	for _, n := range v.Records() {
+		if n.Record.Spec.State != v1alpha1.StateDecommissioned {
+			known[n.Record.Spec.Configuration.DatacenterName] = true
+		}
+	}
+	for i := range v.Cluster.Spec.Datacenters {
+		known[render.DatacenterName(&v.Cluster.Spec.Datacenters[i])] = true
+	}
+	for _, name := range ring.SystemKeyspaces() {
+		have, err := ring.ParseReplication(view.Keyspaces[name])
+		if err != nil || have.Strategy() != ring.NetworkTopologyStrategy {
+			continue
+		}
+		for _, dc := range have.Datacenters() {
+			if !known[dc] {
+				out[dc] = 0
+			}
+		}
+	}
+	return out
+}
+
+// raise has one member alter them: without datacenters that have left, and with as many replicas as
+// they are to have.
 func raise(v *assess.View, s *procedure.Step) plan.Result {
 	if len(s.Wave()) == 0 {
 		return abandon(s)
+	}
+	if gone := gone(v); len(gone) > 0 {
+		r, over := s.RunOnOne(procedure.Operation{
+			Purpose: "gone", Type: v1alpha1.OperationAlterSystemKeyspaces,
+			Arguments: &v1alpha1.OperationArguments{Replication: gone, Exact: true},
+		}, s.Wave(), "takes a datacenter that has left out of the system keyspaces")
+		if over && s.ClearOperations(s.Wave()) {
+			return plan.Acting("the operation is over")
+		}
+		return r
 	}
 	return s.Alter(procedure.Operation{
 		Purpose: "keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces,

@@ -92,10 +92,12 @@ func open(v *assess.View, view *facts.Ring, w render.Wanted) *procedure.Opening 
 }
 
 // tooMany is what the system keyspaces are to have in the datacenter of a node once all have left,
-// if any of them has more than nodes are left; nil otherwise.
+// if any of them has more than nodes are left; nil otherwise. Where none is left they keep one
+// replica until then: Cassandra wants system_auth in every datacenter that has nodes
+// (NetworkTopologyStrategy#validateExpectedOptions, 4.1 and 5.0).
 func tooMany(v *assess.View, view *facts.Ring, w render.Wanted) map[string]int32 {
 	dc := w.Configuration.DatacenterName
-	left := v.SystemReplication()[dc]
+	left := max(v.SystemReplication()[dc], 1)
 	nodes := 0
 	for _, name := range v.Members() {
 		if v.DatacenterOf(name) == w.Datacenter && !v.Leaves(name) {
@@ -104,7 +106,7 @@ func tooMany(v *assess.View, view *facts.Ring, w render.Wanted) map[string]int32
 	}
 	for _, name := range ring.SystemKeyspaces() {
 		have, err := ring.ParseReplication(view.Keyspaces[name])
-		if err == nil && have.Strategy() == ring.NetworkTopologyStrategy && have.Factor(dc) > nodes {
+		if err == nil && have.Strategy() == ring.NetworkTopologyStrategy && have.Factor(dc) > max(nodes, 1) {
 			return map[string]int32{dc: left}
 		}
 	}
@@ -197,9 +199,12 @@ func (l leaver) leave(v *assess.View, s *procedure.Step) plan.Result {
 	case n == nil:
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
 	case n.Record.Spec.State == v1alpha1.StateDecommissioned:
-		return end(s)
+		return end(v, s)
 	}
 	operation := procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationDecommission, NeverPostponed: true}
+	if isLast(v, s) {
+		operation.Arguments = &v1alpha1.OperationArguments{Force: true}
+	}
 	if hasLeft(n, s.Attempt(operation, name)) {
 		return l.left(v, s, n)
 	}
@@ -235,13 +240,24 @@ func (l leaver) left(v *assess.View, s *procedure.Step, n *facts.Node) plan.Resu
 }
 
 // end closes the step once the record says that the node has left, and has the system keyspaces
-// looked at again.
-func end(s *procedure.Step) plan.Result {
-	name := s.Nodes()[0]
+// looked at again. With its last node a datacenter is forgotten.
+func end(v *assess.View, s *procedure.Step) plan.Result {
+	name, last := s.Nodes()[0], isLast(v, s)
 	s.Forget(name)
-	s.Write(true, "the system keyspaces are looked at",
-		func(r *ledger.Ring, _ *ledger.Step) { r.SystemKeyspaces, r.JoinedAt = true, time.Time{} })
+	s.Write(true, "the system keyspaces are looked at", func(r *ledger.Ring, _ *ledger.Step) {
+		r.SystemKeyspaces, r.JoinedAt = true, time.Time{}
+		if last {
+			r.ForgetDatacenter(s.Datacenters()[0])
+		}
+	})
 	s.Close(true, v1alpha1.StepSucceeded, "node "+name)
 	s.Event("NodeLeft", "node %s has left", name)
 	return plan.Acting("node %s has left", name)
+}
+
+// isLast says that no other member is in the datacenter of the node.
+func isLast(v *assess.View, s *procedure.Step) bool {
+	return !slices.ContainsFunc(v.Members(), func(other string) bool {
+		return !s.Has(other) && v.DatacenterOf(other) == s.Datacenters()[0]
+	})
 }

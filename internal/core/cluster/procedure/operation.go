@@ -23,6 +23,10 @@ const (
 	lastBackoff  = 10 * time.Minute
 )
 
+// HintsFlushed is how long hints may be in memory alone, where nobody counts them: Cassandra writes
+// them to their files every ten seconds (hints_flush_period).
+const HintsFlushed = 12 * time.Second
+
 // Operation is what nodes of a step are to run, once each.
 type Operation struct {
 	// Purpose tells the operations of one step apart.
@@ -343,8 +347,10 @@ func (s *Step) chosen(o Operation, among []string) string {
 		}
 		s.WithdrawOperations(name, "the node is down, and another one is asked")
 	}
+	byCQL := o.Type == v1alpha1.OperationAlterSystemKeyspaces || o.Type == v1alpha1.OperationAlterKeyspaces
 	for _, name := range s.engine.view.UpAmong(among) {
-		if s.engine.view.Live(name) != nil {
+		n := s.engine.view.Live(name)
+		if n != nil && (!byCQL || s.engine.view.Ledger.Traffic(n.Record.Spec.Datacenter) == v1alpha1.TrafficOpen) {
 			return name
 		}
 	}

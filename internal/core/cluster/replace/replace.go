@@ -406,13 +406,13 @@ func end(v *assess.View, s *procedure.Step) plan.Result {
 	if n == nil {
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
 	}
-	hostID := v.Ledger.Members[name]
-	spec := &n.Record.Spec
+	hostID, spec := v.Ledger.Members[name], &n.Record.Spec
+	traffic := v.Ledger.Traffic(spec.Datacenter)
 	if spec.Member == nil || spec.Member.HostID != hostID || spec.Join != nil ||
-		spec.ClientTraffic != v1alpha1.TrafficOpen {
+		spec.ClientTraffic != traffic {
 		s.UpdateRecord(name, false, "it is replaced", func(spec *v1alpha1.CassandraNodeSpec) {
 			spec.Member, spec.Join = &v1alpha1.Member{HostID: hostID}, nil
-			spec.ClientTraffic = v1alpha1.TrafficOpen
+			spec.ClientTraffic = traffic
 		})
 		return plan.Acting("recording the host id of %s", name)
 	}

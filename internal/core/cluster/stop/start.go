@@ -60,10 +60,10 @@ func (p *pass) start() plan.Result {
 	}
 	written := p.update("the ring starts",
 		func(spec *v1alpha1.CassandraNodeSpec) bool {
-			return spec.State == v1alpha1.StateStopped || spec.ClientTraffic != v1alpha1.TrafficOpen
+			return spec.State == v1alpha1.StateStopped || spec.ClientTraffic != p.Ledger.Traffic(spec.Datacenter)
 		},
 		func(spec *v1alpha1.CassandraNodeSpec) {
-			spec.State, spec.ClientTraffic = v1alpha1.StateRunning, v1alpha1.TrafficOpen
+			spec.State, spec.ClientTraffic = v1alpha1.StateRunning, p.Ledger.Traffic(spec.Datacenter)
 		})
 	if written > 0 {
 		p.step.Describe(0, "the nodes start")
@@ -71,7 +71,7 @@ func (p *pass) start() plan.Result {
 	}
 	var missing []string
 	for _, name := range p.step.Wave() {
-		if !serves(p.Nodes[name].CurrentAgent()) {
+		if !serves(p.Nodes[name].CurrentAgent(), p.Ledger.Traffic(p.DatacenterOf(name))) {
 			missing = append(missing, name)
 		}
 	}
@@ -101,8 +101,8 @@ func (p *pass) start() plan.Result {
 	return plan.Nothing()
 }
 
-// serves says that a node serves clients by the word of its agent.
-func serves(agent *facts.Agent) bool {
+// serves says that a node serves clients as far as it is to, by the word of its agent.
+func serves(agent *facts.Agent, traffic v1alpha1.ClientTraffic) bool {
 	return agent != nil && agent.Ring != nil && agent.Ring.Mode == facts.ModeNormal &&
-		agent.Traffic == v1alpha1.TrafficOpen
+		agent.Traffic == traffic
 }

@@ -18,9 +18,6 @@ const (
 	// keep for each other, for a pod of each datacenter. After the same time without another node
 	// that serves, those that are missing are left.
 	patience = 10 * time.Minute
-	// flushed is how long hints may be in memory alone, where nobody counts them: Cassandra writes
-	// them to their files every ten seconds (hints_flush_period).
-	flushed = 12 * time.Second
 	// together is how long the others wait for the pod of a node before they start.
 	together = 2 * time.Minute
 )
@@ -137,8 +134,8 @@ func (p *pass) deliver() plan.Result {
 	}
 	waited := p.Now.Sub(p.step.StageSince())
 	switch {
-	case len(up) > 1 && waited < flushed:
-		p.step.WakeIn(flushed - waited)
+	case len(up) > 1 && waited < procedure.HintsFlushed:
+		p.step.WakeIn(procedure.HintsFlushed - waited)
 		p.step.Describe(0, "delivering hints and batches")
 		return plan.Waiting("until hints that are in memory are counted")
 	case len(kept) > 0 && waited < patience:

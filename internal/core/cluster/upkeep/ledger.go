@@ -134,6 +134,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	var missing []string
 	var joining *ledger.Step
 	forming, adopted := false, k.adoptionBegun()
+	closed := k.closedDatacenters()
 	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
 	for _, n := range k.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
@@ -147,6 +148,9 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		case spec.Member != nil:
 			l.Members[n.Name] = spec.Member.HostID
 			formed[spec.Datacenter] = true
+			if closed[spec.Datacenter] {
+				continue
+			}
 			// one that replaces a member is closed until it has
 			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen && spec.Join == nil
 			l.TrafficAllowed = l.TrafficAllowed || spec.ClientTraffic != v1alpha1.TrafficClosed
@@ -185,18 +189,18 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		datacenters[spec.Datacenter] = true
 	}
 	l.Replaced = slices.Compact(slices.Sorted(slices.Values(l.Replaced)))
-	l.Formed = slices.Sorted(maps.Keys(formed))
+	l.Formed, l.Closed = slices.Sorted(maps.Keys(formed)), slices.Sorted(maps.Keys(closed))
 	open := k.openDatacenters(byDisk)
 	for dc := range byDisk {
 		forming = forming || !open[dc]
 	}
-	closed := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
+	added := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
 	switch {
-	case k.wasStopping():
+	case k.wasStopping(closed):
 		step.Kind, step.Stage, step.Nodes = ledger.StopRing, ledger.StageClose, slices.Sorted(maps.Keys(l.Members))
 		l.Step, l.TrafficAllowed = step, true
-	case len(open) > 0 && forming && len(closed) == 1:
-		k.rebuildAddition(l, step, tickets, closed[0])
+	case len(open) > 0 && forming && len(added) == 1:
+		k.rebuildAddition(l, step, tickets, added[0])
 	case forming:
 		if len(open) > 0 {
 			step.Kind = ledger.AdoptRing // the system keyspaces are set before the first node opens
@@ -231,18 +235,43 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	return l, missing
 }
 
+// closedDatacenters are those that give up keyspaces, or that the spec lacks, and of which a
+// member's record lets no client in, while others do: they were closed, or were about to be. One
+// that is added has tickets, or the spec has it with all its keyspaces.
+func (k *Keeper) closedDatacenters() map[string]bool {
+	out, opened := map[string]bool{}, false
+	for _, n := range k.Records() {
+		spec := n.Record.Spec
+		opened = opened || spec.ClientTraffic == v1alpha1.TrafficOpen
+		if spec.Member != nil && spec.ClientTraffic != v1alpha1.TrafficOpen &&
+			spec.State != v1alpha1.StateDecommissioned && k.Withdraws(spec.Datacenter) {
+			out[spec.Datacenter] = true
+		}
+	}
+	for _, n := range k.Records() {
+		if n.Record.Spec.Join != nil {
+			delete(out, n.Record.Spec.Datacenter)
+		}
+	}
+	if !opened && !k.Cluster.Spec.Stopped {
+		return nil // none serves: they may be about to form
+	}
+	return out
+}
+
 // wasStopping says that the ring is stopped as a whole, or was about to be: a member is stopped
 // whose record lets no client in, or none does that was open to clients before and the spec says
-// so. A node that a roll-out stops lets clients in, and one that is still to be opened is never
-// stopped.
-func (k *Keeper) wasStopping() bool {
+// so. A node that a roll-out stops lets clients in, unless its datacenter is closed to them, and one
+// that is still to be opened is never stopped.
+func (k *Keeper) wasStopping(closedDatacenters map[string]bool) bool {
 	closed, opened := true, 0
 	for _, n := range k.Records() {
 		spec := n.Record.Spec
 		if spec.Member == nil {
 			continue
 		}
-		if spec.State == v1alpha1.StateStopped && spec.ClientTraffic == v1alpha1.TrafficClosed {
+		if spec.State == v1alpha1.StateStopped && spec.ClientTraffic == v1alpha1.TrafficClosed &&
+			!closedDatacenters[spec.Datacenter] {
 			return true
 		}
 		closed = closed && spec.ClientTraffic == v1alpha1.TrafficClosed

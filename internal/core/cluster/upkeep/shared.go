@@ -33,11 +33,28 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 		ensure(k, k.Shared.Services, render.ClientService(o, dc, k.Cluster.Spec.Services), repairService, edited)
 		k.budget(procedure.Budget(k.View, dc, rangesMove))
 	}
+	if !k.SpecRejected && !k.LedgerLost {
+		removeOthers(k, k.Shared.Services, v1alpha1.ClientServiceName)
+		removeOthers(k, k.Shared.Budgets, v1alpha1.DisruptionBudgetName)
+	}
 	k.network()
 	if n := len(k.draft.Writes) - before; n > 0 {
 		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to repair"}
 	}
 	return plan.Nothing()
+}
+
+// removeOthers removes what a datacenter had of which there is nothing any more.
+func removeOthers[P plan.Object](k *Keeper, existing map[string]P, nameOf func(cluster, datacenter string) string) {
+	for _, name := range slices.Sorted(maps.Keys(existing)) {
+		o := existing[name]
+		dc := o.GetLabels()[v1alpha1.LabelDatacenter]
+		if dc != "" && name == nameOf(k.Cluster.Name, dc) && !slices.Contains(k.Datacenters(), dc) &&
+			o.GetDeletionTimestamp() == nil {
+			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(o), UID: o.GetUID(),
+				Why: "its datacenter has left the ring"})
+		}
+	}
 }
 
 // budget repairs a disruption budget. Before that of a ring is opened the API server itself is

@@ -257,8 +257,9 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 	return cmp.Or(disk, n.Record.Spec.Configuration.Version)
 }
 
-// checkNumbers refuses nodes more than the ring can grow by, and racks and datacenters less than it
-// has. Nodes without any part in the ring can go; of racks that stay, members leave by a step.
+// checkNumbers refuses nodes more than the ring can grow by, and racks less than it has. Nodes
+// without any part in the ring can go; of racks that stay, and of datacenters that go, members leave
+// by a step.
 func (k *Keeper) checkNumbers() error {
 	var early, fewer, racks []string
 	for _, w := range k.Wanted {
@@ -280,13 +281,23 @@ func (k *Keeper) checkNumbers() error {
 			fewer = append(fewer, n.Name)
 		}
 	}
+	for _, name := range k.Members() {
+		if k.Describes(name) == nil && recordOf(k.Nodes[name]) == nil {
+			return fmt.Errorf("the record of %s is gone, and the spec has nothing from which it could be recreated: "+
+				"put its datacenter back until it is there", name)
+		}
+	}
+	stays := func(dc string) bool { return k.Datacenter(dc) != nil }
 	switch {
+	case k.HasRing() && !slices.ContainsFunc(k.Ledger.Formed, stays):
+		return fmt.Errorf("the spec lacks every datacenter of the ring (%s): the last one cannot leave; take the "+
+			"change back, or add another datacenter first", words.List(k.Ledger.Formed, 3))
 	case len(early) > 0:
 		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take "+
 			"the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
 	case len(racks) > 0:
-		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a ring by racks or datacenters is not "+
-			"supported yet, and the last node of a rack would have to hold all that this has; take the change back. "+
+		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a datacenter by racks is not supported "+
+			"yet, and the last node of a rack would have to hold all that this has; take the change back. "+
 			"To have fewer racks, add a datacenter with as many as you want", words.Plural(len(racks), "rack"),
 			words.List(racks, 3))
 	case len(fewer) > 0:
