@@ -29,6 +29,8 @@ const (
 	EventNodeFailed = "NodeFailed"
 	// EventDataLost – the data of a member is not on its disk.
 	EventDataLost = "DataLost"
+	// EventCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
+	EventCertificateNotRenewed = "CertificateNotRenewed"
 	// EventJVMRestarted – a JVM has ended that nobody had asked to end, and is started again.
 	EventJVMRestarted = "JVMRestarted"
 	// EventTaskCreated – a schedule has made a task.

@@ -58,6 +58,8 @@ const (
 	AnnotationReplacedAgent = Group + "/replaced-agent"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
+	// AnnotationAddress is the address of the pod that the certificate in a Secret names.
+	AnnotationAddress = Group + "/address"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.
 	AnnotationContent = Group + "/content"
 	// AnnotationSecretVersion is the resourceVersion of the Secret whose content was copied.
@@ -132,11 +134,16 @@ func LedgerName(cluster string) string { return cluster + "-ledger" }
 // SeedsName is the ConfigMap with the addresses that the nodes of a cluster use as seeds.
 func SeedsName(cluster string) string { return cluster + "-seeds" }
 
-// AuthorityName is the Secret with the certificate authority of a cluster's agents.
-func AuthorityName(cluster string) string { return cluster + "-agent-ca" }
+// AuthorityName is the Secret with a certificate authority of a cluster. The ConfigMap of that name
+// has the certificate of the authority of clients.
+func AuthorityName(cluster string, use CertificateUse) string {
+	return cluster + "-" + string(use) + "-ca"
+}
 
-// CertificateName is the Secret with the certificate of a node's agent.
-func CertificateName(node string) string { return node + "-agent-tls" }
+// CertificateName is the Secret with a certificate of a node.
+func CertificateName(node string, use CertificateUse) string {
+	return node + "-" + string(use) + "-tls"
+}
 
 // AppliedSuperuserName is the Secret with the user name and password of the superuser as Helenus
 // has applied them, or is about to.

@@ -21,6 +21,12 @@ type PodSettings struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image"`
 
+	// Certificates of Cassandra that the agent is given, by their use: what the ring was made with.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	Certificates []CertificateUse `json:"certificates,omitempty"`
+
 	// ImageDefaulted says that the user named no image, so that Image is of the repository that the
 	// operator was installed with at the time.
 	// +optional

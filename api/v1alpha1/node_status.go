@@ -71,6 +71,13 @@ type CassandraNodeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	AgentVersion string `json:"agentVersion,omitempty"`
 
+	// Certificates of Cassandra, one for each use.
+	// +optional
+	// +listType=map
+	// +listMapKey=use
+	// +kubebuilder:validation:MaxItems=4
+	Certificates []CertificateStatus `json:"certificates,omitempty"`
+
 	// RepairDue says why the data of the node must be repaired, one entry for each reason, until a
 	// full repair of the node has finished.
 	// +optional

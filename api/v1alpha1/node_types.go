@@ -381,6 +381,11 @@ type NodeConfiguration struct {
 	// +optional
 	Authentication AuthenticationMode `json:"authentication,omitempty"`
 
+	// Encryption that the ring was made with; nil in a ring that was made by an earlier release of
+	// Helenus: nothing is encrypted there.
+	// +optional
+	Encryption *NodeEncryption `json:"encryption,omitempty"`
+
 	// CassandraYaml are the user's settings of cassandra.yaml, without nulls.
 	// +optional
 	CassandraYaml Settings `json:"cassandraYaml,omitempty"`

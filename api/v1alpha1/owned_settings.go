@@ -17,7 +17,9 @@ const (
 	insteadPort     = "services and network policies rely on the standard ports"
 	insteadDirs     = "directories follow from node.storage"
 	insteadLocation = "the location is the datacenter and rack of the node; see datacenterName and rackName"
-	insteadSecurity = "encryption, and classes of one's own, cannot be configured yet"
+	insteadSecurity = "classes of one's own cannot be configured yet"
+	insteadTLS      = "set security.encryption; names in certificates of nodes are not verified " +
+		"(require_endpoint_verification), since Cassandra's servers refuse every connection then"
 	insteadPassword = "set security.authentication"
 	insteadFailure  = "a disk error must end the JVM, so that the agent can see it and act"
 	insteadReady    = "a node is ready when the ring says so, not after a wait"
@@ -74,8 +76,8 @@ var OwnedSettings = []OwnedSetting{
 	{"cidr_authorizer", insteadSecurity},
 	{"role_manager", insteadPassword},
 	{"internode_authenticator", insteadSecurity},
-	{"server_encryption_options", insteadSecurity},
-	{"client_encryption_options", insteadSecurity},
+	{"server_encryption_options", insteadTLS},
+	{"client_encryption_options", insteadTLS},
 	{"jmx_server_options", "JMX is for the agent and for commands inside the pod"},
 }
 

@@ -275,6 +275,8 @@ const (
 	NoticeVolumeGrows Reason = "VolumeGrows"
 	// NoticeClocksDiffer – the clock of a node differs from those of most others.
 	NoticeClocksDiffer Reason = "ClocksDiffer"
+	// NoticeCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
+	NoticeCertificateNotRenewed Reason = "CertificateNotRenewed"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.
 	NoticePodRenderingFailed Reason = "PodRenderingFailed"
 	// NoticeAddressConflict – a pod got the address of another member and is recreated.

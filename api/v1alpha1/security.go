@@ -51,6 +51,10 @@ type Security struct {
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
 
+	// Encryption says what is encrypted.
+	// +optional
+	Encryption *Encryption `json:"encryption,omitempty"`
+
 	// NetworkPolicy says who may reach the ring.
 	// +optional
 	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
@@ -87,6 +91,10 @@ type SecurityStatus struct {
 	// Authentication says who may log in.
 	// +optional
 	Authentication *AuthenticationStatus `json:"authentication,omitempty"`
+
+	// Encryption says what is encrypted.
+	// +optional
+	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 }
 
 // AuthenticationStatus says who may log in to a ring.

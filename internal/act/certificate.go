@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,13 +30,14 @@ func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
 // fillCertificate signs a certificate for the node that the Secret is labelled with. What was
 // decided on is minutes old: an authority that somebody has edited since signs nothing either.
 func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error {
+	use := v1alpha1.CertificateUse(secret.Labels[v1alpha1.LabelComponent])
 	authority := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name)}
+	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name, use)}
 	if err := p.Live.Get(ctx, key, authority); err != nil {
 		return fmt.Errorf("read certificate authority: %w", err)
 	}
 	if render.Edited(authority) {
-		return fmt.Errorf("sign certificate: somebody edited Secret %s, the certificate authority of this cluster",
+		return fmt.Errorf("sign certificate: somebody edited Secret %s, a certificate authority of this cluster",
 			key.Name)
 	}
 	signer, err := pki.ParseAuthority(pki.Pair{Certificate: authority.Data[pki.KeyCertificate],
@@ -43,7 +45,7 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key.Name, err)
 	}
-	pair, err := signer.Issue(pki.NodeOf(p.owner.UID, secret.Labels[v1alpha1.LabelNode]), p.Now())
+	pair, err := p.sign(signer, use, secret)
 	if err != nil {
 		return err
 	}
@@ -53,9 +55,31 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 	}
 	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
 		pki.KeyBundle: authority.Data[pki.KeyBundle]}
-	secret.Annotations = map[string]string{
-		v1alpha1.AnnotationRenewAfter: pki.RenewAt(leaf[0]).UTC().Format(time.RFC3339),
-		v1alpha1.AnnotationContent:    render.ContentHash(secret),
+	renew := pki.RenewAt(leaf[0])
+	if use != v1alpha1.UseAgent {
+		renew = pki.Jittered(renew, p.Now(), secret.Name)
 	}
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	secret.Annotations[v1alpha1.AnnotationRenewAfter] = renew.UTC().Format(time.RFC3339)
+	secret.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(secret)
 	return nil
+}
+
+// sign the certificate of a node: an agent's says who it is, those of Cassandra say where it is.
+func (p *pass) sign(signer *pki.Authority, use v1alpha1.CertificateUse, secret *corev1.Secret) (pki.Pair, error) {
+	name := secret.Labels[v1alpha1.LabelNode]
+	if use == v1alpha1.UseAgent {
+		return signer.Issue(pki.NodeOf(p.owner.UID, name), p.Now())
+	}
+	leaf := pki.Leaf{Name: name, Lifetime: p.snapshot.Cluster.Spec.CertificateLifetime()}
+	if use == v1alpha1.UseClients {
+		leaf.DNSNames = render.ClientNames(p.owner, p.snapshot.Nodes[name].Record)
+		leaf.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+		if address, err := netip.ParseAddr(secret.Annotations[v1alpha1.AnnotationAddress]); err == nil {
+			leaf.Addresses = append(leaf.Addresses, address)
+		}
+	}
+	return signer.IssueLeaf(leaf, p.Now())
 }

@@ -3,6 +3,7 @@ package act
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +12,9 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -20,10 +23,11 @@ import (
 func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) {
 	w := writer(t, interceptor.Funcs{})
 	authority := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
-		Name: v1alpha1.AuthorityName("orders")}}
+		Name: v1alpha1.AuthorityName("orders", v1alpha1.UseAgent)}}
 	issue := func(name string) Result {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
-			Labels: map[string]string{v1alpha1.LabelNode: "orders-dc1-r1-0"}}}
+			Labels: map[string]string{v1alpha1.LabelNode: "orders-dc1-r1-0",
+				v1alpha1.LabelComponent: string(v1alpha1.UseAgent)}}}
 		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: plan.IssueCertificate,
 			Object: secret}}}, confirmed, &consistency.Store{})
 	}
@@ -51,5 +55,45 @@ func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) 
 	if done := issue("orders-dc1-r2-0-agent-tls"); done.Err == nil ||
 		!strings.Contains(done.Err.Error(), "somebody edited Secret orders-") {
 		t.Errorf("a certificate by an authority that was edited: %v, want it refused", done.Err)
+	}
+}
+
+func TestCertificatesOfCassandraSayWhereItIs(t *testing.T) {
+	w := writer(t, interceptor.Funcs{})
+	seen := snapshot()
+	seen.Cluster.Spec.Security = &v1alpha1.Security{Encryption: &v1alpha1.Encryption{
+		Certificates: &v1alpha1.Certificates{Lifetime: &metav1.Duration{Duration: time.Hour}}}}
+	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0"},
+		Spec: v1alpha1.CassandraNodeSpec{Datacenter: "dc1"}}
+	seen.Nodes = map[string]*facts.Node{record.Name: {Name: record.Name, Record: record}}
+	for use, want := range map[v1alpha1.CertificateUse]string{v1alpha1.UseInternode: "",
+		v1alpha1.UseClients: "10.0.0.7 127.0.0.1 ::1 orders-dc1 orders-dc1-r1-0.orders.shop.svc"} {
+		owner := render.OwnerOf(seen.Cluster)
+		leaf := render.CertificateSecret(owner, use, record)
+		leaf.Annotations = map[string]string{v1alpha1.AnnotationAddress: "10.0.0.7"}
+		if done := w.Do(t.Context(), seen, plan.Plan{Writes: []plan.Write{
+			{Verb: plan.IssueAuthority, Object: render.CertificateSecret(owner, use, nil)},
+			{Verb: plan.IssueCertificate, Object: leaf, Node: record.Name}}}, confirmed, &consistency.Store{}); done.Err != nil {
+			t.Fatal(done.Err)
+		}
+		got := &corev1.Secret{}
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(leaf), got); err != nil {
+			t.Fatal(err)
+		}
+		own, err := pki.Verify(pki.Pair{Certificate: got.Data[pki.KeyCertificate], Key: got.Data[pki.KeyPrivateKey]},
+			got.Data[pki.KeyBundle], true, w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(want) {
+			if err := own.VerifyHostname(name); err != nil {
+				t.Errorf("%s: %v", use, err)
+			}
+		}
+		renew, err := time.Parse(time.RFC3339, got.Annotations[v1alpha1.AnnotationRenewAfter])
+		if err != nil || renew.After(w.Now().Add(40*time.Minute)) || renew.Before(w.Now().Add(34*time.Minute)) ||
+			got.Annotations[v1alpha1.AnnotationAddress] != "10.0.0.7" {
+			t.Errorf("%s: %v", use, got.Annotations)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log"
@@ -130,6 +131,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		return nil, nil, err
 	}
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
+	own := pod.NewCertificates(o.path(layout.CassandraCertificateDir), address, threads.Goroutines{}.Now)
 	a := execute.New(execute.Host{
 		Threads: threads.Goroutines{},
 		Init:    initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName))),
@@ -140,6 +142,8 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		JVM:   jvm,
 		Peers: pod.NewPeers(e.self.ClusterUID, certificates.Material, time.Now, agentapi.FactsAddress),
 		Logf:  logger.Printf,
+
+		Certificates: own,
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	line, err := e.line(o, a, logger)
@@ -149,6 +153,13 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	a.Connect(line)
 	jvm.OperatorLogin = func(ctx context.Context) (cassandra.Login, error) {
 		return operation.OperatorLogin(ctx, line.Secret, e.cluster)
+	}
+	jvm.TLS = func() (*tls.Config, error) {
+		if record, _ := line.Record(); record == nil || record.Spec.Configuration.Encryption == nil ||
+			record.Spec.Configuration.Encryption.Clients != v1alpha1.EncryptionRequired {
+			return nil, nil
+		}
+		return own.Dial()
 	}
 	return a, line, nil
 }
@@ -204,6 +215,10 @@ func (h *health) Metrics() []metrics.Sample {
 	for kind, row := range f.Failures {
 		out = append(out, metrics.Sample{Family: metrics.AgentFailing, Values: []string{string(kind)},
 			Value: float64(row)})
+	}
+	for use, end := range f.Certificates {
+		out = append(out, metrics.Sample{Family: metrics.AgentCertificateEnd, Values: []string{string(use)},
+			Value: float64(end.Unix())})
 	}
 	out = append(out, serve.Age(metrics.AgentAPISilence, f.APIHeard, now)...)
 	return append(out, serve.Age(metrics.AgentJVMSilence, f.JVMHeard, now)...)

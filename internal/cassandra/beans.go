@@ -6,6 +6,7 @@ const (
 	beanStorageProxy      = "org.apache.cassandra.db:type=StorageProxy"
 	beanFailureDetector   = "org.apache.cassandra.net:type=FailureDetector"
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
+	beanMessagingService  = "org.apache.cassandra.net:type=MessagingService"
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
 	beanCaches            = "org.apache.cassandra.db:type=Caches"

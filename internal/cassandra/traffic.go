@@ -57,6 +57,15 @@ func (n *Node) ReloadSeeds(ctx context.Context) error {
 	return nil
 }
 
+// ReloadCertificates makes the node read the files of its certificates again, for connections that
+// are opened from then on. Files that it cannot use are an error in its log alone.
+func (n *Node) ReloadCertificates(ctx context.Context) error {
+	if err := n.call(ctx, jolokia.Exec(beanMessagingService, "reloadSslCertificates()"), nil); err != nil {
+		return fmt.Errorf("reload certificates: %w", err)
+	}
+	return nil
+}
+
 // Flush writes what is in memory of a keyspace, or of some of its tables, to the disk.
 func (n *Node) Flush(ctx context.Context, keyspace string, tables ...string) error {
 	if tables == nil {

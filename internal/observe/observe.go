@@ -59,7 +59,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	o.add("CassandraCluster", cluster)
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)
-	if err := r.secrets.read(ctx, r.Live, r.Now(), cluster, o, store); err != nil {
+	if err := r.secrets.read(ctx, r.Live, r.Now(), s, o, store); err != nil {
 		return nil, err
 	}
 	if err := r.secrets.readPasswords(ctx, r.Live, r.Now(), s, o, store); err != nil {
@@ -267,12 +267,7 @@ func (o *objects) nodes(s *facts.Snapshot) {
 			n.Claims[at.volume] = &facts.Claim{Claim: claim}
 		}
 	}
-	s.Shared.Secrets = ours(s, "Secret", o.secrets)
-	for _, n := range s.Nodes {
-		name := v1alpha1.CertificateName(n.Name)
-		n.Secret, n.SecretEdited = s.Shared.Secrets[name], o.edited[name]
-	}
-	s.AuthorityEdited = o.edited[v1alpha1.AuthorityName(s.Cluster.Name)]
+	s.Shared.Secrets, s.Edited = ours(s, "Secret", o.secrets), o.edited
 }
 
 // tasks are those that name the cluster, in their order.

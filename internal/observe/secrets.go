@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/pki"
 )
 
 // SecretsFor is how long a Secret that was read is believed to be as it was. One that somebody
@@ -49,6 +50,8 @@ type known struct {
 	at     time.Time
 	// edited says that its content was not what we had put into it.
 	edited bool
+	// authority is the certificate of the authority of clients, which is no secret.
+	authority string
 	// problem is what is wrong with it as the Secret of a superuser.
 	problem string
 	// user name, digest of it and the password, and whether there is one before, of a superuser.
@@ -59,8 +62,9 @@ type known struct {
 
 // read puts the Secrets of a cluster and of its records among its objects: from memory, or from the
 // API server if they are not known, were missing, are old, or were just written by us.
-func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, cluster *v1alpha1.CassandraCluster,
+func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
 	o *objects, store *consistency.Store) error {
+	cluster := snapshot.Cluster
 	pending := map[string]bool{}
 	for i := range o.pods.Items {
 		pending[o.pods.Items[i].Name] = o.pods.Items[i].Status.Phase == corev1.PodPending
@@ -78,19 +82,29 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, c
 		}
 		return err
 	}
-	if err := read(v1alpha1.AuthorityName(cluster.Name), cluster.UID, SecretsFor); err != nil {
-		return err
-	}
-	for i := range o.records.Items {
-		believed := SecretsFor
-		if pending[o.records.Items[i].Name] {
-			believed = pendingSecretsFor
+	for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseAgent, v1alpha1.UseInternode, v1alpha1.UseClients} {
+		if use != v1alpha1.UseAgent && !snapshot.MayEncrypt(use) {
+			continue
 		}
-		if err := read(v1alpha1.CertificateName(o.records.Items[i].Name), o.records.Items[i].UID,
-			believed); err != nil {
+		authority := v1alpha1.AuthorityName(cluster.Name, use)
+		if err := read(authority, cluster.UID, SecretsFor); err != nil {
 			return err
 		}
+		for i := range o.records.Items {
+			believed := SecretsFor
+			if pending[o.records.Items[i].Name] {
+				believed = pendingSecretsFor
+			}
+			if err := read(v1alpha1.CertificateName(o.records.Items[i].Name, use), o.records.Items[i].UID,
+				believed); err != nil {
+				return err
+			}
+		}
 	}
+	s.mutex.Lock()
+	snapshot.ClientsAuthority = s.known[client.ObjectKeyFromObject(cluster)][v1alpha1.AuthorityName(cluster.Name,
+		v1alpha1.UseClients)].authority
+	s.mutex.Unlock()
 	each(o, "Secret", o.secrets)
 	return nil
 }
@@ -175,6 +189,9 @@ func (s *secrets) get(
 		// A pass decides on its being there, on its labels, and on whether it is as we left it;
 		// never on what is in it.
 		k.secret, k.edited = secret, render.Edited(secret)
+		if name == v1alpha1.AuthorityName(cluster.Name, v1alpha1.UseClients) {
+			k.authority = string(secret.Data[pki.KeyBundle])
+		}
 		if owner == "" && name != v1alpha1.RolesName(cluster.Name) {
 			k.problem = render.SuperuserProblem(secret)
 			k.user = string(secret.Data[corev1.BasicAuthUsernameKey])

@@ -13,13 +13,14 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 )
 
 func authorityOf(uid types.UID) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: v1alpha1.AuthorityName("orders"),
+			Namespace: "shop", Name: v1alpha1.AuthorityName("orders", v1alpha1.UseAgent),
 			Labels: map[string]string{v1alpha1.LabelCluster: "orders", v1alpha1.LabelClusterUID: string(uid)},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "CassandraCluster", Name: "orders", UID: uid,
 				Controller: new(true)}},
@@ -41,7 +42,7 @@ func TestASecretIsBelievedForAWhileUnlessItIsOfAnEarlierCluster(t *testing.T) {
 		o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
 		cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders",
 			UID: uid}}
-		if err := s.read(t.Context(), live, now, cluster, o, &consistency.Store{}); err != nil {
+		if err := s.read(t.Context(), live, now, &facts.Snapshot{Cluster: cluster}, o, &consistency.Store{}); err != nil {
 			t.Fatal(err)
 		}
 		return o.secrets
@@ -70,7 +71,7 @@ func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
 	for phase, believed := range map[corev1.PodPhase]time.Duration{corev1.PodPending: pendingSecretsFor,
 		corev1.PodRunning: SecretsFor} {
 		n := record("record-1")
-		secret := render.CertificateSecret(owner("now"), n)
+		secret := render.CertificateSecret(owner("now"), v1alpha1.UseAgent, n)
 		secret.Data = map[string][]byte{"tls.crt": []byte("one"), "tls.key": []byte("two")}
 		secret.Annotations = map[string]string{v1alpha1.AnnotationContent: render.ContentHash(secret)}
 		pod := podOf(n)
@@ -84,10 +85,10 @@ func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Nodes[first].Secret == nil || s.Nodes[first].Secret.Data != nil {
-				t.Fatalf("%s: %+v, want the Secret without its content", phase, s.Nodes[first].Secret)
+			if got := s.Shared.Secrets[secret.Name]; got == nil || got.Data != nil {
+				t.Fatalf("%s: %+v, want the Secret without its content", phase, got)
 			}
-			return s.Nodes[first].SecretEdited
+			return s.Edited[secret.Name]
 		}
 		if edited() {
 			t.Errorf("%s: edited by nobody", phase)

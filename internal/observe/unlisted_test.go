@@ -121,7 +121,7 @@ func disowned[T client.Object](o T) T {
 func TestWhatIsOursWhateverItsLabelsSay(t *testing.T) {
 	watched, of, uid := v1alpha1.LabelManagedBy, v1alpha1.LabelCluster, v1alpha1.LabelClusterUID
 	service := func() *corev1.Service { return render.NodesService(owner("now"), nil) }
-	authority := func() *corev1.Secret { return render.CertificateSecret(owner("now"), nil) }
+	authority := func() *corev1.Secret { return render.CertificateSecret(owner("now"), v1alpha1.UseAgent, nil) }
 	hasService := func(s *facts.Snapshot) bool { return s.Shared.Services["orders"] != nil }
 	hasAuthority := func(s *facts.Snapshot) bool { return s.Shared.Secrets["orders-agent-ca"] != nil }
 	node := func(has func(*facts.Node) bool) func(*facts.Snapshot) bool {
@@ -229,7 +229,7 @@ func TestItIsWaitedForOurOwnWrites(t *testing.T) {
 		"a service that is not watched": {without(render.NodesService(owner("now"), nil), v1alpha1.LabelManagedBy),
 			"Service"},
 		"a claim of no node":             {without(claim(), v1alpha1.LabelNode), "PersistentVolumeClaim"},
-		"a certificate without a record": {render.CertificateSecret(owner("now"), record("record-1")), "Secret"},
+		"a certificate without a record": {render.CertificateSecret(owner("now"), v1alpha1.UseAgent, record("record-1")), "Secret"},
 	} {
 		if err := written(c.object, c.kind); err != nil {
 			t.Errorf("%s: %v", name, err)

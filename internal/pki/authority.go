@@ -9,6 +9,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math"
+	"net/netip"
+	"net/url"
 	"time"
 )
 
@@ -88,33 +92,65 @@ func (a *Authority) Issue(identity Identity, now time.Time) (Pair, error) {
 	if err := identity.check(); err != nil {
 		return Pair{}, fmt.Errorf("issue certificate: %w", err)
 	}
+	leaf := Leaf{Name: identity.Node, Lifetime: LeafLifetime, uri: identity.URI()}
+	if identity.IsOperator() {
+		leaf.Name = "operator"
+	}
+	if server := identity.ServerName(); server != "" {
+		leaf.DNSNames = []string{server, anyNode(identity.ClusterUID)}
+	}
+	return a.IssueLeaf(leaf, now)
+}
+
+// Leaf is what a certificate of a node says.
+type Leaf struct {
+	// Name is for people.
+	Name string
+	// DNSNames and Addresses by which clients reach the node.
+	DNSNames  []string
+	Addresses []netip.Addr
+	// Lifetime is cut to that of the authority.
+	Lifetime time.Duration
+
+	uri *url.URL
+}
+
+// IssueLeaf signs a leaf that serves and calls.
+func (a *Authority) IssueLeaf(leaf Leaf, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make key for %s: %w", identity, err)
-	}
-	name := identity.Node
-	if identity.IsOperator() {
-		name = "operator"
+		return Pair{}, fmt.Errorf("make key for %s: %w", leaf.Name, err)
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
+		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(leaf.Name)},
 		NotBefore:             now.Add(-backdated),
-		NotAfter:              now.Add(min(LeafLifetime, a.certificate.NotAfter.Sub(now))),
+		NotAfter:              now.Add(min(leaf.Lifetime, a.certificate.NotAfter.Sub(now))),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
+		DNSNames:              leaf.DNSNames,
 	}
-	template.URIs = append(template.URIs, identity.URI())
-	if server := identity.ServerName(); server != "" {
-		template.DNSNames = []string{server, anyNode(identity.ClusterUID)}
+	for _, address := range leaf.Addresses {
+		template.IPAddresses = append(template.IPAddresses, address.AsSlice())
+	}
+	if leaf.uri != nil {
+		template.URIs = append(template.URIs, leaf.uri)
 	}
 	return sign(template, a.certificate, key, a.key)
 }
 
 // RenewAt is when a certificate is to be replaced: after two thirds of its life.
 func RenewAt(certificate *x509.Certificate) time.Time {
-	life := certificate.NotAfter.Sub(certificate.NotBefore)
-	return certificate.NotBefore.Add(life / 3 * 2)
+	issued := certificate.NotBefore.Add(backdated)
+	return issued.Add(certificate.NotAfter.Sub(issued) / 3 * 2)
+}
+
+// Jittered is a time of renewal that differs between nodes, by up to an eighth of the life before
+// it earlier, so that they do not renew at the same moment. It is the same for the same node.
+func Jittered(renew, now time.Time, node string) time.Time {
+	h := fnv.New32a()
+	h.Write([]byte(node))
+	return renew.Add(-time.Duration(float64(renew.Sub(now)) / 8 * float64(h.Sum32()) / math.MaxUint32))
 }
 
 // ParseCertificates reads one or more PEM certificates. Anything else in the text is an error: a

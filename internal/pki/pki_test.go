@@ -2,9 +2,16 @@ package pki
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -317,4 +324,88 @@ func FuzzParseCertificates(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestEveryWrongLeafIsRefusedByItsOwnMessage(t *testing.T) {
+	authority, pair := newAuthority(t)
+	_, other := newAuthority(t)
+	leaf := func(change func(*x509.Certificate), bits int) Pair {
+		t.Helper()
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: today.Add(-time.Hour),
+			NotAfter:    today.Add(time.Hour),
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+		change(template)
+		var key crypto.Signer
+		var err error
+		if bits > 0 {
+			t.Setenv("GODEBUG", "rsa1024min=0")
+			key, err = rsa.GenerateKey(rand.Reader, bits)
+		} else {
+			key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, authority.certificate, key.Public(), authority.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Pair{Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+			Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})}
+	}
+	none := func(*x509.Certificate) {}
+	good := leaf(none, 0)
+	usage := func(usages ...x509.ExtKeyUsage) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { c.ExtKeyUsage = usages }
+	}
+	for want, c := range map[string]struct {
+		leaf   Pair
+		bundle []byte
+	}{
+		"":                            {good, pair.Certificate},
+		"tls.crt: no PEM certificate": {Pair{[]byte("garbage"), good.Key}, pair.Certificate},
+		"ca.crt: no PEM certificate":  {good, []byte("garbage")},
+		"tls.key: no PEM block PRIVATE KEY (PKCS#8)": {Pair{good.Certificate, []byte("garbage")}, pair.Certificate},
+		"tls.key does not belong to tls.crt":         {Pair{good.Certificate, pair.Key}, pair.Certificate},
+		"tls.crt is signed by none of ca.crt":        {good, other.Certificate},
+		"tls.crt has expired": {leaf(func(c *x509.Certificate) {
+			c.NotAfter = today
+		}, 0), pair.Certificate},
+		"tls.crt is valid from": {leaf(func(c *x509.Certificate) {
+			c.NotBefore = today.Add(time.Second)
+		}, 0), pair.Certificate},
+		"tls.crt has an RSA key of 1024 bits":             {leaf(none, 1024), pair.Certificate},
+		"tls.crt lacks the extended key usage serverAuth": {leaf(usage(x509.ExtKeyUsageClientAuth), 0), pair.Certificate},
+		"tls.crt lacks the extended key usage clientAuth": {leaf(usage(x509.ExtKeyUsageServerAuth), 0), pair.Certificate},
+	} {
+		got := ""
+		if _, err := Verify(c.leaf, c.bundle, true, today); err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if _, err := Verify(leaf(usage(x509.ExtKeyUsageServerAuth), 0), pair.Certificate, false, today); err != nil {
+		t.Errorf("of one that calls nobody: %v", err)
+	}
+}
+
+func TestNodesRenewAtDifferentTimes(t *testing.T) {
+	renew := today.Add(60 * 24 * time.Hour)
+	seen := map[time.Time]bool{}
+	for _, node := range []string{"a", "b", "c"} {
+		at := Jittered(renew, today, node)
+		if at.After(renew) || at.Before(renew.Add(-60*24*time.Hour/8)) || !at.Equal(Jittered(renew, today, node)) {
+			t.Errorf("node %s renews at %s", node, at)
+		}
+		seen[at] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d times of three nodes", len(seen))
+	}
 }

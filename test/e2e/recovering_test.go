@@ -115,7 +115,7 @@ func TestAuthorityDeleted(t *testing.T) {
 	const guard = "CAMissing"
 	authority := &corev1.Secret{}
 	if err := kubernetes.Client.Get(t.Context(),
-		client.ObjectKey{Namespace: ring.Namespace, Name: v1alpha1.AuthorityName(ring.Name)}, authority); err != nil {
+		client.ObjectKey{Namespace: ring.Namespace, Name: v1alpha1.AuthorityName(ring.Name, v1alpha1.UseAgent)}, authority); err != nil {
 		t.Fatal(err)
 	}
 	backup := &corev1.Secret{Type: authority.Type, Data: authority.Data, Immutable: authority.Immutable}

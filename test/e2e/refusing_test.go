@@ -78,7 +78,7 @@ func TestStrangersAreRefused(t *testing.T) {
 func authorityOf(t *testing.T, r *scene.Ring) *pki.Authority {
 	t.Helper()
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: r.Namespace, Name: v1alpha1.AuthorityName(r.Name)}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: v1alpha1.AuthorityName(r.Name, v1alpha1.UseAgent)}
 	if err := kubernetes.Client.Get(t.Context(), key, secret); err != nil {
 		t.Fatal(err)
 	}

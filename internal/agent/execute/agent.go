@@ -53,8 +53,12 @@ type Agent struct {
 	}
 	// unfinishedDue is when what is unfinished may be counted again.
 	unfinishedDue time.Time
-	decision      node.Decision
-	decidedAt     time.Time
+	// certificates are those of the running JVM, and certificatesAt when they were last looked at.
+	certificates   []node.Certificate
+	certificatesAt time.Time
+	verified       map[v1alpha1.CertificateUse]verified
+	decision       node.Decision
+	decidedAt      time.Time
 	// reportable says that the decision was made by an agent that knew enough: see oriented.
 	reportable bool
 	// logged is the last line about a decision.
@@ -100,8 +104,8 @@ type Options struct {
 func New(host Host, self node.Self, o Options) *Agent {
 	a := &Agent{
 		host: host, self: self, memoryLimit: o.MemoryLimit, random: o.Random,
-		failures: map[node.ActionKind]failure{},
-		wake:     threads.NewSignal(), look: threads.NewSignal(), report: threads.NewSignal(),
+		failures: map[node.ActionKind]failure{}, verified: map[v1alpha1.CertificateUse]verified{},
+		wake: threads.NewSignal(), look: threads.NewSignal(), report: threads.NewSignal(),
 	}
 	a.load()
 	return a

@@ -205,6 +205,8 @@ type Figures struct {
 	APIHeard, JVMHeard time.Time
 	// Tables of which there are metrics; nil for the defaults.
 	Tables *v1alpha1.TableMetrics
+	// Certificates that the JVM has shown, by when they end.
+	Certificates map[v1alpha1.CertificateUse]time.Time
 }
 
 // Figures as they are now.
@@ -220,6 +222,12 @@ func (a *Agent) Figures() Figures {
 	}
 	for kind, failed := range a.failures {
 		f.Failures[kind] = failed.row
+	}
+	f.Certificates = map[v1alpha1.CertificateUse]time.Time{}
+	for _, c := range a.certificates {
+		if c.Served != "" {
+			f.Certificates[c.Use] = c.NotAfter
+		}
 	}
 	if a.host.Record != nil {
 		f.APIHeard = a.host.Record.HeardAt()

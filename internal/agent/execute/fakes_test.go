@@ -399,6 +399,9 @@ func (f fakeJVM) Drain(ctx context.Context) error {
 	return nil
 }
 func (f fakeJVM) ReloadSeeds(ctx context.Context) error { return f.call(ctx, "reload seeds") }
+func (f fakeJVM) ReloadCertificates(ctx context.Context) error {
+	return f.call(ctx, "reload certificates")
+}
 func (f fakeJVM) Apply(ctx context.Context, writes []config.Write) error {
 	return f.call(ctx, fmt.Sprintf("apply %v", writes[0].Settings))
 }

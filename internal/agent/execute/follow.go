@@ -62,6 +62,7 @@ func (a *Agent) seeInit(state initapi.State) {
 	a.init, a.initAnswers, a.initAsked, a.initProblem = state, true, true, ""
 	if p := state.Process; p != nil && (before == nil || before.StartID != p.StartID || a.jvm.StartID != p.StartID) {
 		a.jvm = node.JVM{StartID: p.StartID}
+		a.certificates, a.certificatesAt = nil, time.Time{}
 		a.look.Set()
 	}
 	if ended {
@@ -136,6 +137,7 @@ func (a *Agent) followJVM(ctx context.Context) {
 		a.LookAtProgress(ctx)
 		a.LookAtTables(ctx)
 		a.LookAtUnfinished(ctx)
+		a.LookAtCertificates()
 	}
 }
 

@@ -14,7 +14,8 @@ func (a *Agent) gather() node.Facts {
 	f := node.Facts{
 		Self: a.self, Memory: a.memory, MemoryProblem: a.memoryProblem, Disk: a.disk,
 		Init: initFacts(a.init, a.initAnswers, a.initProblem), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
-		Failures: make(map[node.ActionKind]node.Failure, len(a.failures)),
+		Certificates: a.certificates,
+		Failures:     make(map[node.ActionKind]node.Failure, len(a.failures)),
 	}
 	for kind, failed := range a.failures {
 		f.Failures[kind] = failed.Failure

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
+	"helenus.io/helenus/internal/pki"
 	"helenus.io/helenus/internal/threads"
 )
 
@@ -27,6 +29,8 @@ type Host struct {
 	JVM     JVM
 	Record  Record
 	Peers   Peers
+	// Certificates are those of Cassandra.
+	Certificates Certificates
 	// Logf writes one line of the agent's log.
 	Logf func(format string, args ...any)
 }
@@ -82,6 +86,15 @@ type Files interface {
 	FatalLine(since time.Time) string
 }
 
+// Certificates are those of Cassandra that the pod is given.
+type Certificates interface {
+	// Given reads a leaf and the bundle of authorities as they are now.
+	Given(use v1alpha1.CertificateUse) (leaf pki.Pair, bundle []byte, err error)
+	// Served is the certificate that Cassandra shows to one who has this leaf and trusts this
+	// bundle.
+	Served(ctx context.Context, use v1alpha1.CertificateUse, leaf pki.Pair, bundle []byte) (*x509.Certificate, error)
+}
+
 // ErrNotYet means that Cassandra is not so far yet; the same is asked of it again in a moment.
 var ErrNotYet = errors.New("not yet")
 
@@ -101,6 +114,9 @@ type JVM interface {
 	CloseNative(ctx context.Context) error
 	Drain(ctx context.Context) error
 	ReloadSeeds(ctx context.Context) error
+	// ReloadCertificates has Cassandra read its certificates again. It says nothing of whether it
+	// could.
+	ReloadCertificates(ctx context.Context) error
 	Apply(ctx context.Context, writes []config.Write) error
 	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is
 	// none. It asks by CQL.

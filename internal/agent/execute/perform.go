@@ -146,6 +146,7 @@ var effects = tableOf(
 	of((*Agent).inspect), of((*Agent).claim), of((*Agent).wipe), of((*Agent).askPeers), of((*Agent).lookAtRing),
 	of((*Agent).startJVM), of((*Agent).drain), of((*Agent).terminate), of((*Agent).kill),
 	of((*Agent).openTraffic), of((*Agent).closeTraffic), of((*Agent).setSeeds), of((*Agent).applySettings),
+	of((*Agent).proveCertificates),
 )
 
 // entry of the table.

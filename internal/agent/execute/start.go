@@ -21,6 +21,9 @@ func (a *Agent) startJVM(f *node.Facts, action node.StartJVM) effect {
 		if err != nil {
 			return result{err: err}
 		}
+		if err := a.addCertificates(action.Start.Configuration.Encryption, files); err != nil {
+			return result{err: err}
+		}
 		if err := a.host.Files.Install(seen.Image.Base, files); err != nil {
 			return result{err: err}
 		}

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,6 +27,9 @@ type JVM struct {
 
 	// OperatorLogin is whom the agent logs in as at a node that asks for a password.
 	OperatorLogin cql.Login
+	// TLS is how CQL is encrypted; nil, or what returns nil, for a node that takes plain
+	// connections.
+	TLS func() (*tls.Config, error)
 
 	jmx    *jolokia.Client
 	native netip.AddrPort
@@ -47,6 +51,18 @@ func NewJVM(port uint16, password string, native netip.AddrPort, transport http.
 		return nil, err
 	}
 	return &JVM{jmx: client, Node: cassandra.NewNode(client), native: native}, nil
+}
+
+// connect opens a session of CQL.
+func (j *JVM) connect(ctx context.Context, login cql.Login) (*cql.Session, error) {
+	var config *tls.Config
+	if j.TLS != nil {
+		var err error
+		if config, err = j.TLS(); err != nil {
+			return nil, fmt.Errorf("connect to CQL: %w", err)
+		}
+	}
+	return cql.ConnectTLS(ctx, j.native, login, config)
 }
 
 // Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
@@ -147,7 +163,7 @@ func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 
 // SmallestGCGrace reads it from the schema.
 func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
-	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
+	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +174,7 @@ func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
 
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
-	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
+	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {
 		return err
 	}
@@ -186,7 +202,7 @@ func (j *JVM) SetSystemKeyspaces(ctx context.Context, exact map[string]int32) (s
 
 // SetKeyspaces gives keyspaces exactly so many replicas in each datacenter.
 func (j *JVM) SetKeyspaces(ctx context.Context, exact map[string]map[string]int32) (string, error) {
-	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
+	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +213,7 @@ func (j *JVM) SetKeyspaces(ctx context.Context, exact map[string]map[string]int3
 
 // AlterKeyspaces gives keyspaces at least so many replicas in each datacenter.
 func (j *JVM) AlterKeyspaces(ctx context.Context, least map[string]map[string]int32) (string, error) {
-	session, err := cql.Connect(ctx, j.native, j.OperatorLogin)
+	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {
 		return "", err
 	}
@@ -230,7 +246,7 @@ type roleNode struct{ *JVM }
 
 // LogIn implements cql.RoleNode.
 func (n roleNode) LogIn(ctx context.Context, login cassandra.Login) (cql.RoleSession, error) {
-	return cql.Connect(ctx, n.native, func(context.Context) (cassandra.Login, error) { return login, nil })
+	return n.connect(ctx, func(context.Context) (cassandra.Login, error) { return login, nil })
 }
 
 // Counts are numbers of replicas as package cassandra has them.

@@ -2,6 +2,7 @@ package cql
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -51,6 +52,11 @@ func (s *Session) Asked() bool { return s.asked.Load() }
 // watches the node. The error is ErrRefused if the node does not let the login in. Without one
 // (nil) a node that asks for a password is an error.
 func Connect(ctx context.Context, address netip.AddrPort, login Login) (*Session, error) {
+	return ConnectTLS(ctx, address, login, nil)
+}
+
+// ConnectTLS is Connect with encryption, unless that is nil.
+func ConnectTLS(ctx context.Context, address netip.AddrPort, login Login, encryption *tls.Config) (*Session, error) {
 	if !address.IsValid() {
 		return nil, errors.New("connect to CQL: no address given")
 	}
@@ -60,6 +66,10 @@ func Connect(ctx context.Context, address netip.AddrPort, login Login) (*Session
 	}
 	connected := make(chan result, 1)
 	config, asked := clusterConfig(address), &atomic.Bool{}
+	if encryption != nil {
+		// The configuration verifies by itself whom it talks to.
+		config.SslOpts = &gocql.SslOptions{Config: encryption, EnableHostVerification: false}
+	}
 	if login != nil {
 		config.Authenticator = authenticator{func() (cassandra.Login, error) { return login(ctx) }, asked}
 	}

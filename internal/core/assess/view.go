@@ -32,6 +32,7 @@ type View struct {
 	LedgerLost bool
 
 	authentication v1alpha1.AuthenticationMode
+	encryption     *v1alpha1.NodeEncryption
 	networkPolicy  v1alpha1.NetworkPolicyMode
 	assessed       map[string]Node
 	memberNames    []string
@@ -53,12 +54,14 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
 		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
 		authentication: s.Authentication(), networkPolicy: s.NetworkPolicy(),
-		assessed: make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
+		encryption: s.Encryption(),
+		assessed:   make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
 	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
 		v.Wanted[i].Configuration.Authentication = v.authentication
+		v.Wanted[i].Configuration.Encryption, v.Wanted[i].Pod.Certificates = v.encryption, v.encryption.Uses()
 	}
 	v.addLeaving()
 	for _, t := range s.Tasks {
@@ -397,6 +400,10 @@ func (v *View) ResetsSuperuser() bool {
 	})
 }
 
+// Encryption that the ring is made with, or is to be; nil in a ring that was made by an earlier
+// release of Helenus. Nothing that a pass decides changes it.
+func (v *View) Encryption() *v1alpha1.NodeEncryption { return v.encryption }
+
 // AppliedSuperuser is the name of the Secret that agents read the superuser from.
 func (v *View) AppliedSuperuser() string { return v1alpha1.AppliedSuperuserName(v.Cluster.Name) }
 
@@ -406,7 +413,8 @@ func (v *View) NetworkPolicy() v1alpha1.NetworkPolicyMode { return v.networkPoli
 
 // MadeWith is how the ring is made that is opened to form, or that adopts disks.
 func (v *View) MadeWith() *ledger.MadeWith {
-	out := &ledger.MadeWith{Authentication: v.authentication, NetworkPolicy: v.networkPolicy}
+	out := &ledger.MadeWith{Authentication: v.authentication, NetworkPolicy: v.networkPolicy,
+		Encryption: v.encryption}
 	if v.AsksForPassword() {
 		out.SuperuserSecret = v.SuperuserSecret()
 	}

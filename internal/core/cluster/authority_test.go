@@ -14,7 +14,7 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	w.settle()
 	lost := w.snapshot.Shared.Secrets[name]
 	delete(w.snapshot.Shared.Secrets, name)
-	w.snapshot.Nodes[second].Secret = nil // and one certificate, which nobody can sign now
+	delete(w.snapshot.Shared.Secrets, second+"-agent-tls") // and one certificate, which nobody can sign now
 	made := w.pass()
 	if len(made.Writes) > 0 || made.Wake != 30*time.Second {
 		t.Errorf("wakes in %s:\n%s", made.Wake, made)
@@ -32,16 +32,15 @@ func TestALostAuthorityIsNotMadeAgainWhileAnythingRestsOnIt(t *testing.T) {
 	w.snapshot.Shared.Secrets[name] = lost
 	wantWrites(t, w.pass(), second+"-agent-tls", "IssueCertificate Secret")
 	// One that somebody edited signs nothing, and is not overwritten.
-	w.snapshot.AuthorityEdited = true
-	w.snapshot.Nodes[second].SecretEdited = true
+	w.snapshot.Edited = map[string]bool{name: true, second + "-agent-tls": true}
 	if made := w.pass(); len(made.Writes) > 0 || guard(made) != "CAModified" {
 		t.Errorf("blocked %+v:\n%s", made.Blocked, made)
 	}
 	// Without any certificate nothing rests on it.
-	w.snapshot.AuthorityEdited = false
+	w.snapshot.Edited = nil
 	delete(w.snapshot.Shared.Secrets, name)
 	for _, node := range three {
-		w.snapshot.Nodes[node].Secret, w.snapshot.Nodes[node].SecretEdited = nil, false
+		delete(w.snapshot.Shared.Secrets, node+"-agent-tls")
 	}
 	made = w.pass()
 	wantWrites(t, made, name, "IssueAuthority Secret")

@@ -21,6 +21,10 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
+func encrypted(e v1alpha1.Encryption) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Security = &v1alpha1.Security{Encryption: &e} }
+}
+
 // What becomes of a change of a field once the ring is formed.
 const (
 	applies = "applies"
@@ -54,6 +58,23 @@ var fields = map[string]struct {
 	"security.authentication.superuser.secretName": {
 		securedBy(v1alpha1.Authentication{Superuser: &v1alpha1.Superuser{SecretName: "mine"}}),
 		"the ring is made without passwords",
+	},
+	"security.encryption.internode.mode": {
+		encrypted(v1alpha1.Encryption{Internode: &v1alpha1.InternodeEncryption{Mode: v1alpha1.EncryptionOptional}}),
+		"a ring that exists cannot change that yet",
+	},
+	"security.encryption.clients.mode": {
+		encrypted(v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{Mode: v1alpha1.EncryptionRequired}}),
+		"a ring that exists cannot change that yet",
+	},
+	"security.encryption.clients.clientCertificates": {
+		encrypted(v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{
+			ClientCertificates: v1alpha1.ClientCertificatesRequired}}),
+		"a ring that exists cannot change that yet",
+	},
+	"security.encryption.certificates.lifetime": {
+		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Lifetime: &metav1.Duration{Duration: time.Hour}}}), applies,
 	},
 	"security.networkPolicy.mode": {managed(v1alpha1.NetworkPolicy{}), written},
 	"security.networkPolicy.clients": {managed(v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{}}),

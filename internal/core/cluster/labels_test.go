@@ -23,6 +23,8 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 		}
 		labels[key] = value
 	}
+	var certificate *corev1.Secret
+	var edited map[string]bool
 	for name, c := range map[string]struct {
 		edit func(n *facts.Node)
 		of   string
@@ -55,13 +57,13 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 			relabelled(n.Claims["data"].Claim.Labels, "team", "shop")
 		}, "data-" + second, ""},
 		"a label of a certificate": {func(n *facts.Node) {
-			relabelled(n.Secret.Labels, v1alpha1.LabelNode, "")
+			relabelled(certificate.Labels, v1alpha1.LabelNode, "")
 		}, second + "-agent-tls", "IssueCertificate Secret"},
 		"the owner of a certificate": {func(n *facts.Node) {
-			n.Secret.OwnerReferences = nil
+			certificate.OwnerReferences = nil
 		}, second + "-agent-tls", "IssueCertificate Secret"},
 		"what is in a certificate": {func(n *facts.Node) {
-			n.SecretEdited = true
+			edited[certificate.Name] = true
 		}, second + "-agent-tls", "IssueCertificate Secret"},
 		"of a record that is deleted": {func(n *facts.Node) {
 			deleting(n)
@@ -72,6 +74,8 @@ func TestMetadataThatSomebodyEditedIsPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			w.settle()
+			certificate, edited = w.snapshot.Shared.Secrets[second+"-agent-tls"], map[string]bool{}
+			w.snapshot.Edited = edited
 			c.edit(w.snapshot.Nodes[second])
 			made := next(w)
 			if c.want == "" {

@@ -36,7 +36,7 @@ func TestANodeWithoutItsDiskDoesNotHoldUpTheOthers(t *testing.T) {
 	// With its pod still there the node is as well off as it can be.
 	w = formed(t)
 	delete(w.snapshot.Nodes[first].Claims, v1alpha1.VolumeData)
-	w.snapshot.Nodes[first].Secret = nil
+	delete(w.snapshot.Shared.Secrets, first+"-agent-tls")
 	wantWrites(t, next(w), first+"-agent-tls", "IssueCertificate Secret")
 }
 
@@ -183,37 +183,37 @@ func TestARecordDoesNotPinAClaimThatIsDeleted(t *testing.T) {
 func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 	renewAfter := func(w *world, d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
 	for name, c := range map[string]struct {
-		change func(w *world, n *facts.Node)
+		change func(w *world, secret *corev1.Secret)
 		issued bool
 		wake   time.Duration
 	}{
-		"it is young": {func(w *world, n *facts.Node) {
-			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Hour)
+		"it is young": {func(w *world, secret *corev1.Secret) {
+			secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Hour)
 		}, false, 10 * time.Minute},
-		"its time comes soon": {func(w *world, n *facts.Node) {
-			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Minute)
+		"its time comes soon": {func(w *world, secret *corev1.Secret) {
+			secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, time.Minute)
 		}, false, time.Minute},
-		"its time has come": {func(w *world, n *facts.Node) {
-			n.Secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0)
+		"its time has come": {func(w *world, secret *corev1.Secret) {
+			secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0)
 		}, true, 10 * time.Minute},
-		"nobody knows its time": {func(_ *world, n *facts.Node) { n.Secret.Annotations = nil }, true, 10 * time.Minute},
-		"it is another record's": {func(_ *world, n *facts.Node) {
-			n.Secret.OwnerReferences[0].UID = "x"
+		"nobody knows its time": {func(_ *world, secret *corev1.Secret) { secret.Annotations = nil }, true, 10 * time.Minute},
+		"it is another record's": {func(_ *world, secret *corev1.Secret) {
+			secret.OwnerReferences[0].UID = "x"
 		}, true, 10 * time.Minute},
-		"there is none": {func(_ *world, n *facts.Node) { n.Secret = nil }, true, 10 * time.Minute},
+		"there is none": {func(w *world, secret *corev1.Secret) { delete(w.snapshot.Shared.Secrets, secret.Name) }, true, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			n := w.snapshot.Nodes[second]
-			c.change(w, n)
+			name := second + "-agent-tls"
+			c.change(w, w.snapshot.Shared.Secrets[name])
 			made := next(w)
 			issued := slices.IndexFunc(made.Writes, func(w plan.Write) bool {
-				return w.Verb == plan.IssueCertificate && w.Node == second
+				return w.Verb == plan.IssueCertificate && w.Object.GetName() == name
 			})
 			if (issued >= 0) != c.issued || made.Wake != c.wake {
 				t.Fatalf("issued: %v, wakes in %s; want %v, %s", issued >= 0, made.Wake, c.issued, c.wake)
 			}
-			if c.issued && (n.Secret == nil) != (made.Writes[issued].UID == "") {
+			if c.issued && (w.snapshot.Shared.Secrets[name] == nil) != (made.Writes[issued].UID == "") {
 				t.Errorf("issued on uid %q", made.Writes[issued].UID)
 			}
 		})

@@ -420,7 +420,7 @@ func TestSnapshotsBeforeAnotherRelease(t *testing.T) {
 		"taken back": {meanwhile: func(w *world) { w.change(release("5.0.6")) },
 			want: []string{"helenus-before-5.0.9-cluster--2: 3"}},
 		"the ledger is lost": {meanwhile: func(w *world) { w.snapshot.Ledger = nil },
-			want: []string{"helenus-before-5.0.9-cluster--1795176014: 3", "helenus-before-5.0.9-cluster--2: 3"}},
+			want: []string{"helenus-before-5.0.9-cluster--1795176015: 3", "helenus-before-5.0.9-cluster--2: 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

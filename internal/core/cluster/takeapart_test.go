@@ -333,7 +333,7 @@ func TestNothingIsMadeForANodeThatTheSpecNoLongerHas(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int{"Delete Pod": 1, "Delete Secret": 1, "Delete CassandraNode": 1, "Release CassandraNode": 1}
+	want := map[string]int{"Delete Pod": 1, "Delete Secret": 3, "Delete CassandraNode": 1, "Release CassandraNode": 1}
 	if !maps.Equal(made, want) {
 		t.Errorf("of %s: %v, want %v", first, made, want)
 	}

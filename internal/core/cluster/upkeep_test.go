@@ -137,7 +137,7 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 	n := w.snapshot.Nodes["orders-dc1-r2-0"]
 	n.Record.UID = "another"
 	for _, write := range Next(w.snapshot, w.now).Writes {
-		if write.Verb == plan.IssueCertificate && write.Node == n.Name && write.UID == n.Secret.UID &&
+		if write.Verb == plan.IssueCertificate && write.Node == n.Name && write.UID == w.snapshot.Shared.Secrets[write.Object.GetName()].UID &&
 			facts.Owned(write.Object, "another") {
 			return
 		}

@@ -205,13 +205,17 @@ func (w *world) do(write plan.Write) {
 	w.t.Helper()
 	switch write.Verb {
 	case plan.Create, plan.IssueAuthority, plan.IssueCertificate:
-		if write.UID == "" {
+		if write.Object.SetUID(write.UID); write.UID == "" {
 			write.Object.SetUID(w.uid("object"))
 		}
 		write.Object.SetResourceVersion(w.version())
 		if secret, ok := write.Object.(*corev1.Secret); ok {
-			secret.Annotations = map[string]string{
-				v1alpha1.AnnotationRenewAfter: w.now.Add(1000 * time.Hour).Format(time.RFC3339),
+			if secret.Annotations == nil {
+				secret.Annotations = map[string]string{}
+			}
+			secret.Annotations[v1alpha1.AnnotationRenewAfter] = w.now.Add(1000 * time.Hour).Format(time.RFC3339)
+			if secret.Name == "orders-clients-ca" {
+				w.snapshot.ClientsAuthority = "certificate"
 			}
 		}
 		w.put(write.Object)
@@ -321,9 +325,6 @@ func (w *world) put(object plan.Object) {
 		s.ConfigMaps[o.Name] = o
 	case *corev1.Secret:
 		s.Secrets[o.Name] = o
-		if of := o.Labels[v1alpha1.LabelNode]; of != "" {
-			w.node(of).Secret = o
-		}
 	case *v1alpha1.CassandraNode:
 		o.Generation = 1
 		w.node(o.Name).Record = o
@@ -398,11 +399,6 @@ func (w *world) remove(write plan.Write) {
 			func(t *v1alpha1.CassandraTask) bool { return t.UID == write.UID })
 	case *corev1.Secret:
 		delete(w.snapshot.Shared.Secrets, o.Name)
-		for _, n := range w.snapshot.Nodes {
-			if n.Secret != nil && n.Secret.UID == write.UID {
-				n.Secret = nil
-			}
-		}
 	case *corev1.Service:
 		delete(w.snapshot.Shared.Services, o.Name)
 	case *rbacv1.RoleBinding:

@@ -79,6 +79,14 @@ var goldenCases = []goldenCase{
 		n.Configuration.Authentication = v1alpha1.AuthenticationPassword
 		n.Configuration.CassandraYaml = settingsOf(`{"permissions_validity_in_ms": 5000}`)
 	}},
+	{name: "encryption-required", versions: both, change: func(n *Node) {
+		n.Configuration.Encryption = &v1alpha1.NodeEncryption{Internode: v1alpha1.EncryptionRequired,
+			Clients: v1alpha1.EncryptionRequired, ClientCertificates: v1alpha1.ClientCertificatesRequired}
+	}},
+	{name: "encryption-optional", versions: []string{"5.0"}, change: func(n *Node) {
+		n.Configuration.Encryption = &v1alpha1.NodeEncryption{Internode: v1alpha1.EncryptionOptional,
+			Clients: v1alpha1.EncryptionOptional, ClientCertificates: v1alpha1.ClientCertificatesNone}
+	}},
 	{name: "no-passwords", versions: []string{"5.0"}, change: func(n *Node) {
 		n.Configuration.Authentication = v1alpha1.AuthenticationNone
 	}},

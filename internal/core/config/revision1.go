@@ -96,6 +96,7 @@ func revision1YAML(base []byte, node *Node, table *settings.Table) ([]byte, erro
 		document.set("authorizer", yamlOf("CassandraAuthorizer"))
 		document.set("role_manager", yamlOf("CassandraRoleManager"))
 	}
+	setEncryption(document, node)
 	for _, name := range revision1Removed {
 		document.remove(name)
 	}

@@ -28,9 +28,10 @@ type Snapshot struct {
 	Nodes map[string]*Node
 	// Shared objects of the cluster as they are, by kind and name.
 	Shared Shared
-	// AuthorityEdited says that somebody changed what is in the Secret of the certificate
-	// authority.
-	AuthorityEdited bool
+	// Edited are the names of the Secrets with certificates whose content somebody changed.
+	Edited map[string]bool
+	// ClientsAuthority is the certificate of the authority of clients; empty if there is none.
+	ClientsAuthority string
 	// Passwords of a ring that asks for them, or is to.
 	Passwords Passwords
 	// Ledger as it is; nil if there is none.
@@ -85,11 +86,6 @@ type Node struct {
 	// Claims of the node by volume name: those that its record pins, else those of the node's
 	// names.
 	Claims map[string]*Claim
-	// Secret that holds the certificate of the agent; nil if there is none. SecretEdited says that
-	// somebody changed what is in it.
-	Secret       *corev1.Secret
-	SecretEdited bool
-
 	// Agent is the answer of the agent in the present pod; nil if there was none, with the reason
 	// in Unreachable.
 	Agent       *Agent

@@ -91,6 +91,8 @@ type MadeWith struct {
 	// NetworkPolicy is the mode that counts while the spec names none; empty in a ring that an
 	// earlier release of Helenus made.
 	NetworkPolicy v1alpha1.NetworkPolicyMode `json:"networkPolicy,omitempty"`
+	// Encryption is nil in a ring that an earlier release of Helenus made: nothing is encrypted.
+	Encryption *v1alpha1.NodeEncryption `json:"encryption,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.
@@ -237,6 +239,7 @@ func (r Ring) copyRing() Ring {
 	}
 	if r.MadeWith != nil {
 		madeWith := *r.MadeWith
+		madeWith.Encryption = madeWith.Encryption.DeepCopy()
 		r.MadeWith = &madeWith
 	}
 	r.Lost = slices.Clone(r.Lost)

@@ -69,6 +69,8 @@ var (
 	AgentRestarts = ofAgent("jvm_restarts_total", "Unrequested restarts of the JVM in this pod.", counter)
 	AgentFailing  = ofAgent("failing_action", "Actions that fail now, with how often in a row.", gauge, "action")
 
+	AgentCertificateEnd = ofAgent("certificate_end_timestamp_seconds",
+		"When the certificate ends that Cassandra shows, in Unix time; absent for none.", gauge, "use")
 	AgentAPISilence = ofAgent("api_server_silence_seconds",
 		"Time since the API server last answered; absent for never.", gauge)
 	AgentJVMSilence = ofAgent("jvm_silence_seconds", "Time since the JVM last answered; absent for never.", gauge)
@@ -82,6 +84,6 @@ var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
 		BlockedBy, Notices, NoticesBy, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, Passes}
-	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentAPISilence, AgentJVMSilence,
-		CassandraUp}
+	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateEnd, AgentAPISilence,
+		AgentJVMSilence, CassandraUp}
 )

@@ -217,6 +217,14 @@ type (
 		optional
 		Seeds []string
 	}
+	// ProveCertificates has the JVM take over the certificates that it is given, and sees that it
+	// has.
+	ProveCertificates struct {
+		Why
+		interruptible
+		optional
+		Uses []v1alpha1.CertificateUse
+	}
 	// ApplySettings renders the configuration and changes settings of the running JVM.
 	ApplySettings struct {
 		Why

@@ -36,6 +36,8 @@ type Facts struct {
 	// Configuration is how the wanted configuration stands to the one that the running JVM was
 	// started with.
 	Configuration Configuration
+	// Certificates of the running JVM, as far as they are known.
+	Certificates []Certificate
 	// Operations that this agent began: they run, or have ended.
 	Operations []Operation
 	// Doing is the action that is being carried out; nil if none is.
@@ -163,6 +165,19 @@ type Configuration struct {
 	// Heap and Direct are the parts of the memory, in bytes; Limit that of the container, 0 without
 	// one.
 	Limit, Heap, Direct int64
+}
+
+// Certificate of the running JVM.
+type Certificate struct {
+	Use v1alpha1.CertificateUse
+	// Given is the serial number of the one that it is to have; empty if that cannot be used.
+	Given string
+	// Problem says why it cannot be used, or that the JVM does not show it.
+	Problem string
+	// Served is the serial number of the one that the JVM has shown; empty before it has. It ends
+	// at NotAfter.
+	Served   string
+	NotAfter time.Time
 }
 
 // Doing is an action that is being carried out.

@@ -34,6 +34,7 @@ func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 	s.RepairDue, s.DiskRelease = p.Memory.RepairDue, p.Memory.Release
 	p.reportDisk(&s)
 	p.reportRing(&s)
+	p.reportCertificates(&s)
 	p.reportIntents(&s)
 	p.reportConfiguration(&s)
 	p.reportRestarts(&s)

@@ -49,7 +49,8 @@ func Fixed(all []Difference) []Difference {
 	return slices.DeleteFunc(all, func(d Difference) bool {
 		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"clusterName",
 			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens",
-			"security.authentication.mode"}, d.Field)
+			"security.authentication.mode", "security.encryption.internode.mode", "security.encryption.clients.mode",
+			"security.encryption.clients.clientCertificates", "security.encryption"}, d.Field)
 	})
 }
 
@@ -60,18 +61,22 @@ const RulesOfConfiguration = "rules of Helenus for configuration"
 // ofCluster are the fields of a record that do not come from node of the cluster, datacenter or
 // rack, by what the user calls them.
 var ofCluster = map[string]string{
-	"configuration.version":        "version",
-	"configuration.clusterName":    "clusterName",
-	"configuration.datacenterName": "datacenters[].datacenterName",
-	"configuration.rackName":       "datacenters[].racks[].rackName",
-	"configuration.numTokens":      "datacenters[].numTokens",
-	"configuration.authentication": "security.authentication.mode",
-	"configuration.restartedAt":    "restartedAt",
-	"configuration.revision":       RulesOfConfiguration,
-	"pod.revision":                 "rules of Helenus for pods",
-	"pod.image":                    "image",
-	"pod.imagePullPolicy":          "imagePullPolicy",
-	"pod.imagePullSecrets":         "imagePullSecrets",
+	"configuration.version":                       "version",
+	"configuration.clusterName":                   "clusterName",
+	"configuration.datacenterName":                "datacenters[].datacenterName",
+	"configuration.rackName":                      "datacenters[].racks[].rackName",
+	"configuration.numTokens":                     "datacenters[].numTokens",
+	"configuration.authentication":                "security.authentication.mode",
+	"configuration.encryption.internode":          "security.encryption.internode.mode",
+	"configuration.encryption.clients":            "security.encryption.clients.mode",
+	"configuration.encryption.clientCertificates": "security.encryption.clients.clientCertificates",
+	"pod.certificates":                            "security.encryption",
+	"configuration.restartedAt":                   "restartedAt",
+	"configuration.revision":                      RulesOfConfiguration,
+	"pod.revision":                                "rules of Helenus for pods",
+	"pod.image":                                   "image",
+	"pod.imagePullPolicy":                         "imagePullPolicy",
+	"pod.imagePullSecrets":                        "imagePullSecrets",
 }
 
 // asWritten is the name that the user knows a field of a record by.

@@ -102,8 +102,9 @@ func HasClaimLabels(have map[string]string, owner Owner, record *v1alpha1.Cassan
 }
 
 // HasCertificateLabels says that the labels of a node's certificate are among the given ones.
-func HasCertificateLabels(have map[string]string, owner Owner, record *v1alpha1.CassandraNode) bool {
-	ofCluster := owner.labelList(v1alpha1.ComponentAgent)
+func HasCertificateLabels(have map[string]string, owner Owner, use v1alpha1.CertificateUse,
+	record *v1alpha1.CassandraNode) bool {
+	ofCluster := owner.labelList(string(use))
 	return have[v1alpha1.LabelNode] == record.Name && hasAll(have, ofCluster[:])
 }
 

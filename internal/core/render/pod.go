@@ -128,11 +128,34 @@ func agentContainer(owner Owner, record *v1alpha1.CassandraNode, install facts.I
 			corev1.VolumeMount{Name: "agent-tmp", MountPath: "/tmp"},
 		),
 	}
+	if len(settings.Certificates) > 0 {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: certificatesVolume,
+			MountPath: layout.CassandraCertificateDir, ReadOnly: true})
+	}
 	if settings.ConfigFiles != nil {
 		mount := corev1.VolumeMount{Name: configFilesVolume, MountPath: layout.ConfigFilesDir, ReadOnly: true}
 		container.VolumeMounts = append(container.VolumeMounts, mount)
 	}
 	return container
+}
+
+// certificatesVolume has the certificates of Cassandra, which the agent hands to it.
+const certificatesVolume = "cassandra-tls"
+
+// certificates are the Secrets of a node, each in a directory of its use.
+func certificates(record *v1alpha1.CassandraNode) corev1.Volume {
+	projected := &corev1.ProjectedVolumeSource{DefaultMode: new(int32(0o440))}
+	for _, use := range record.Spec.Pod.Certificates {
+		var items []corev1.KeyToPath
+		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey} {
+			items = append(items, corev1.KeyToPath{Key: key, Path: string(use) + "/" + key})
+		}
+		projected.Sources = append(projected.Sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.CertificateName(record.Name, use)},
+			Items:                items,
+		}})
+	}
+	return corev1.Volume{Name: certificatesVolume, VolumeSource: corev1.VolumeSource{Projected: projected}}
 }
 
 // configFilesVolume is the volume of the user's own files of configuration.
@@ -201,7 +224,7 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 	volumes := []corev1.Volume{
 		emptyDir("helenus"), emptyDir("logs"), emptyDir("tmp"), emptyDir("agent"), emptyDir("agent-tmp"),
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: v1alpha1.CertificateName(record.Name), DefaultMode: new(int32(0o440)),
+			SecretName: v1alpha1.CertificateName(record.Name, v1alpha1.UseAgent), DefaultMode: new(int32(0o440)),
 		}}},
 		{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(int32(0o440)),
@@ -218,6 +241,9 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 				}}},
 			},
 		}}},
+	}
+	if len(record.Spec.Pod.Certificates) > 0 {
+		volumes = append(volumes, certificates(record))
 	}
 	if given := record.Spec.Pod.ConfigFiles; given != nil {
 		volumes = append(volumes, corev1.Volume{Name: configFilesVolume, VolumeSource: corev1.VolumeSource{

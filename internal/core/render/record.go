@@ -72,6 +72,10 @@ func Pinned(cluster *v1alpha1.CassandraCluster, w Wanted, record *v1alpha1.Cassa
 	if w.Configuration.Authentication == "" {
 		w.Configuration.Authentication = record.Spec.Configuration.Authentication
 	}
+	if w.Configuration.Encryption == nil {
+		w.Configuration.Encryption = record.Spec.Configuration.Encryption
+		w.Pod.Certificates = record.Spec.Pod.Certificates
+	}
 	// A restart that was done is not done again, and one that is no longer asked for stays done.
 	w.Configuration.RestartedAt = Latest(record.Spec.Configuration.RestartedAt, w.Configuration.RestartedAt)
 	pod := record.Spec.Pod

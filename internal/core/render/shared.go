@@ -227,18 +227,40 @@ func AgentRoleBinding(owner Owner) *rbacv1.RoleBinding {
 
 // CertificateSecret is the Secret of a certificate, without its content. The authority belongs to
 // the cluster, a node's certificate to its record.
-func CertificateSecret(owner Owner, record *v1alpha1.CassandraNode) *corev1.Secret {
+func CertificateSecret(owner Owner, use v1alpha1.CertificateUse, record *v1alpha1.CassandraNode) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name), v1alpha1.ComponentAgent),
+		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name, use), string(use)),
 		Type:       corev1.SecretTypeTLS,
 	}
 	if record != nil {
-		secret.Name = v1alpha1.CertificateName(record.Name)
+		secret.Name = v1alpha1.CertificateName(record.Name, use)
 		secret.Labels[v1alpha1.LabelNode] = record.Name
 		secret.OwnerReferences = RecordReference(record)
 	}
 	return secret
+}
+
+// ClientsAuthority is the ConfigMap with the certificate by which clients know the nodes.
+func ClientsAuthority(owner Owner, certificate string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name, v1alpha1.UseClients),
+			string(v1alpha1.UseClients)),
+		Data: map[string]string{corev1.ServiceAccountRootCAKey: certificate},
+	}
+}
+
+// ClientNames are the DNS names by which clients reach a node.
+func ClientNames(owner Owner, record *v1alpha1.CassandraNode) []string {
+	out := []string{"localhost"}
+	nodes := v1alpha1.NodesServiceName(owner.Name)
+	for _, name := range []string{v1alpha1.ClientServiceName(owner.Name, record.Spec.Datacenter), nodes,
+		record.Name + "." + nodes} {
+		of := name + "." + owner.Namespace
+		out = append(out, name, of, of+".svc", of+".svc.cluster.local")
+	}
+	return out
 }
 
 // ContentHash is the hash of what is in a Secret. It is kept beside it, so that an edit is noticed
@@ -278,7 +300,8 @@ func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
 // their kinds and names go.
 func SharedObjects(owner Owner, datacenters []v1alpha1.Datacenter) []plan.Object {
 	out := []plan.Object{
-		NodesService(owner, nil), Seeds(owner, nil, nil), Ledger(owner, nil), CertificateSecret(owner, nil),
+		NodesService(owner, nil), Seeds(owner, nil, nil), Ledger(owner, nil),
+		CertificateSecret(owner, v1alpha1.UseAgent, nil),
 		AgentServiceAccount(owner, nil), AgentRole(owner), AgentRoleBinding(owner),
 	}
 	for i := range datacenters {

@@ -43,6 +43,7 @@ func Events(before, after v1alpha1.CassandraClusterStatus) []Event {
 		c.nodes()
 	}
 	c.restarts()
+	c.certificates()
 	return c.events
 }
 
@@ -109,6 +110,18 @@ func (c *changes) steps() {
 				"%s waits, %s: %s", b.Step, b.Reason, b.Message)
 		}
 	}
+}
+
+// certificates tells when one is not renewed: nothing else does, before it ends.
+func (c *changes) certificates() {
+	is := func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeCertificateNotRenewed }
+	now := slices.IndexFunc(c.after.Notices, is)
+	if now < 0 || slices.ContainsFunc(c.before.Notices, is) {
+		return
+	}
+	n := c.after.Notices[now]
+	c.add(corev1.EventTypeWarning, v1alpha1.EventCertificateNotRenewed, string(n.Reason), only(n.Nodes), "%s",
+		n.Message)
 }
 
 // only is the one name of a list that has one.

@@ -78,7 +78,24 @@ func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
 			}
 		}
 	}
-	return &v1alpha1.SecurityStatus{Authentication: out}
+	return &v1alpha1.SecurityStatus{Authentication: out, Encryption: encryption(s)}
+}
+
+// encryption is nil in a ring that was made by an earlier release of Helenus.
+func encryption(s *facts.Snapshot) *v1alpha1.EncryptionStatus {
+	made := s.Encryption()
+	if made == nil {
+		return nil
+	}
+	out := &v1alpha1.EncryptionStatus{Internode: made.Internode, Clients: made.Clients}
+	for _, n := range s.Records() {
+		for _, c := range n.Record.Status.Certificates {
+			if c.NotAfter != nil && (out.NextExpiry == nil || c.NotAfter.Before(out.NextExpiry)) {
+				out.NextExpiry = c.NotAfter
+			}
+		}
+	}
+	return out
 }
 
 // bounded are the first so many of a list, with their nodes, if they have any, and their messages

@@ -16,6 +16,7 @@ const (
 	beanGuardrails        = "org.apache.cassandra.db:type=Guardrails"
 	beanFailureDetector   = "org.apache.cassandra.net:type=FailureDetector"
 	beanSnitch            = "org.apache.cassandra.db:type=EndpointSnitchInfo"
+	beanMessaging         = "org.apache.cassandra.net:type=MessagingService"
 	beanGossiper          = "org.apache.cassandra.net:type=Gossiper"
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanCompactionManager = "org.apache.cassandra.db:type=CompactionManager"
@@ -29,7 +30,8 @@ const (
 // registered says whether a bean is there by now.
 func (p *Process) registered(bean string) bool {
 	switch bean {
-	case beanStorageService, beanFailureDetector, beanGossiper, beanStreamManager, beanGuardrails, beanSnitch,
+	case beanStorageService, beanFailureDetector, beanGossiper, beanMessaging, beanStreamManager, beanGuardrails,
+		beanSnitch,
 		beanCompactionManager, beanBatchlogManager, beanRepairService, beanCaches, beanTables:
 		return p.beans
 	case beanStorageProxy:

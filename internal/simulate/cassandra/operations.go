@@ -2,12 +2,18 @@ package cassandra
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/pki"
 )
 
 var jsonNull = json.RawMessage("null")
@@ -90,6 +96,9 @@ func init() {
 		},
 		beanRepairService: {
 			{name: "getSessions", signature: "(boolean,java.lang.String)", call: (*Process).repairSessions},
+		},
+		beanMessaging: {
+			{name: "reloadSslCertificates", signature: "()", call: plain((*Process).reloadCertificates)},
 		},
 		beanGossiper: {
 			{name: "reloadSeeds", signature: "()", call: (*Process).reloadSeeds},
@@ -241,6 +250,28 @@ func (p *Process) reloadSeeds(_ []json.RawMessage) (json.RawMessage, *javaError)
 		p.net.reconnect()
 	}
 	return p.appendEndpoints(nil, "/", p.gossip.seeds), nil
+}
+
+// reloadCertificates takes over those of the files that are some; of others the log alone tells.
+func (p *Process) reloadCertificates() *javaError {
+	for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+		block, rest := pem.Decode(p.options.Files[config.KeyFile(use)])
+		if block == nil {
+			continue
+		}
+		if leaf, err := pki.ParseCertificates(rest); err == nil {
+			p.certificates[use] = leaf[0]
+		}
+	}
+	return nil
+}
+
+// Certificate that it shows at the port of a use; nil for none.
+func (p *Process) Certificate(use v1alpha1.CertificateUse) *x509.Certificate {
+	if !p.messaging || use == v1alpha1.UseClients && !p.native {
+		return nil
+	}
+	return p.certificates[use]
 }
 
 // keyspaceOf finds a keyspace of an argument.

@@ -2,10 +2,12 @@ package cassandra
 
 import (
 	"context"
+	"crypto/x509"
 	"net/netip"
 	"slices"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/initclient"
@@ -57,8 +59,10 @@ type Process struct {
 	started time.Time
 
 	settings settings
-	gossip   gossiper
-	metadata metadata
+	// certificates that it shows, by their use.
+	certificates map[v1alpha1.CertificateUse]*x509.Certificate
+	gossip       gossiper
+	metadata     metadata
 	// hears are the processes whose heartbeats come in.
 	hears      map[*Process]bool
 	generation int64
@@ -120,7 +124,10 @@ func (n *Network) Start(o StartOptions) *Process {
 		started:  n.line.Now(),
 		metadata: newMetadata(), hears: map[*Process]bool{}, mode: modeStarting,
 		gossip: gossiper{quarantined: map[netip.Addr]time.Time{}},
+
+		certificates: map[v1alpha1.CertificateUse]*x509.Certificate{},
 	}
+	p.reloadCertificates()
 	o.Disk.user = p
 	if !slices.Contains(n.disks, o.Disk) {
 		n.disks = append(n.disks, o.Disk)

@@ -234,7 +234,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 	a.steps.Applied++
 	switch {
 	case now.waits, // until there are hosts for more nodes
-		a.Path == "security.authentication.mode": // a ring stays as it was made, and a fresh one has the default
+		a.Path == "security.authentication.mode", strings.HasPrefix(a.Path, "security.encryption."): // a ring stays as it was made, and a fresh one has the default
 		a.kept(name, before)
 		return
 	case now.down:

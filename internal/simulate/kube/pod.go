@@ -159,12 +159,28 @@ func (p *pod) look() {
 	}
 }
 
+// secretsOf are the Secrets without which a volume cannot be mounted.
+func secretsOf(v corev1.Volume) []string {
+	var out []string
+	if s := v.Secret; s != nil && (s.Optional == nil || !*s.Optional) {
+		out = append(out, s.SecretName)
+	}
+	if v.Projected != nil {
+		for _, source := range v.Projected.Sources {
+			if source.Secret != nil {
+				out = append(out, source.Secret.Name)
+			}
+		}
+	}
+	return out
+}
+
 // begin makes the sandbox and starts the sidecars. Volumes whose claims or Secrets are gone hold it
 // up, as they do on a host.
 func (p *pod) begin() {
 	volumes := map[string]*Volume{}
 	for _, v := range p.seen.Spec.Volumes {
-		if s := v.Secret; s != nil && (s.Optional == nil || !*s.Optional) && !p.exists(&corev1.Secret{}, s.SecretName) {
+		if slices.ContainsFunc(secretsOf(v), func(name string) bool { return !p.exists(&corev1.Secret{}, name) }) {
 			p.line.After(2*time.Second, "mount "+p.seen.Name, p.sync)
 			return
 		}

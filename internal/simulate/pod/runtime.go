@@ -87,6 +87,8 @@ type Sandbox struct {
 	asked   int
 	init    *initContainer
 	jvm     *cassandra.Process
+	// mounted are the Secrets with certificates of Cassandra as the kubelet last read them.
+	mounted map[v1alpha1.CertificateUse]map[string][]byte
 }
 
 // Sandbox makes one.
@@ -95,7 +97,7 @@ func (r *Runtime) Sandbox(pod *corev1.Pod, host string, address netip.Addr,
 	s := &Sandbox{
 		rt: r, pod: pod, host: host, address: address, volumes: volumes, asking: map[int]context.CancelFunc{},
 		cluster: environment(pod, layout.EnvClusterName), uid: types.UID(environment(pod, layout.EnvClusterUID)),
-		files: &files{},
+		files: &files{}, mounted: map[v1alpha1.CertificateUse]map[string][]byte{},
 	}
 	if _, mounted := volumes[v1alpha1.VolumeData]; !mounted {
 		volumes[v1alpha1.VolumeData] = &kube.Volume{Name: "emptyDir", Host: host}
@@ -340,6 +342,8 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		Record:  record,
 		Peers:   peers{s},
 		Logf:    s.rt.Logf,
+
+		Certificates: certificates{s},
 	}
 	if s.rt.Host != nil {
 		host = s.rt.Host(s, host)

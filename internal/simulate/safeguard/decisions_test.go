@@ -379,7 +379,7 @@ func secretly(change func(from client.Reader, secret *corev1.Secret) bool) world
 	})
 }
 
-var authorityKey = keyOf(v1alpha1.AuthorityName(clusterName))
+var authorityKey = keyOf(v1alpha1.AuthorityName(clusterName, v1alpha1.UseAgent))
 
 // baseless certificates, those of an authority that is gone, are not shown to operators.
 func baseless() world.Wrap {
@@ -397,7 +397,7 @@ func authorityExchanged() *trial.Scenario {
 		s.Data = data
 		return w.User().Update(context.Background(), s)
 	}
-	certificate := keyOf(v1alpha1.CertificateName(first))
+	certificate := keyOf(v1alpha1.CertificateName(first, v1alpha1.UseAgent))
 	there := func(w *world.World) bool { return w.Server.Object("Secret", certificate) != nil }
 	return trial.Named("authority-exchanged",
 		"somebody puts another authority in the place of a ring's, a certificate is lost, and the authority is put "+

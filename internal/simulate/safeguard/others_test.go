@@ -237,7 +237,7 @@ func (c together) Create(ctx context.Context, object client.Object, options ...c
 	if _, secret := object.(*corev1.Secret); !secret {
 		return c.Client.Create(ctx, object, options...)
 	}
-	if object.GetName() != v1alpha1.AuthorityName(clusterName) {
+	if object.GetName() != v1alpha1.AuthorityName(clusterName, v1alpha1.UseAgent) {
 		if !*c.made {
 			return nil
 		}

@@ -40,6 +40,7 @@ func Catalogue() []*Scenario {
 		formsWithPasswords(),
 		rotatesPassword(),
 		resetsSuperuser(),
+		renewsCertificates(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+

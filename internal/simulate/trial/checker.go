@@ -38,8 +38,8 @@ type checker struct {
 	jvms map[string]int
 	// hostIDs are those that each node has ever had, by cluster and node.
 	hostIDs map[string]string
-	// authorities are the credentials of each cluster.
-	authorities map[types.UID]string
+	// authorities are the credentials of each cluster, by its uid and their use.
+	authorities map[string]string
 	// lastLedger is the last that was written, and grown says that a ring was once to get a node
 	// more.
 	lastLedger *ledger.Ledger
@@ -68,7 +68,7 @@ func newChecker(r *run) *checker {
 	o := &checker{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{},
 		hostIDs:     map[string]string{},
-		authorities: map[types.UID]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
+		authorities: map[string]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
 		lastWrite: world.Began,
 		turns:     map[string][]time.Time{},
 		had:       map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
@@ -343,22 +343,23 @@ func (o *checker) decode(m *corev1.ConfigMap) *ledger.Ledger {
 // secret: I7. Only with everything that it has signed has somebody said that an authority is gone
 // for good.
 func (o *checker) secret(e apiserver.Event, s *corev1.Secret, user string) {
-	if user == world.UserPerson || s.Name != v1alpha1.AuthorityName(clusterName) || e.Type == apiserver.Deleted {
+	use := v1alpha1.CertificateUse(s.Labels[v1alpha1.LabelComponent])
+	if user == world.UserPerson || s.Name != v1alpha1.AuthorityName(clusterName, use) || e.Type == apiserver.Deleted {
 		return
 	}
-	uid := types.UID(s.Labels[v1alpha1.LabelClusterUID])
+	of := s.Labels[v1alpha1.LabelClusterUID] + "/" + string(use)
 	key := string(s.Data[corev1.TLSPrivateKeyKey])
-	if before, known := o.authorities[uid]; known && before != key && o.certificates() > 0 {
-		o.violated("I7: the certificate authority of the cluster is generated again")
+	if before, known := o.authorities[of]; known && before != key && o.certificates(use) > 0 {
+		o.violated("I7: the certificate authority of the cluster for %s is generated again", use)
 	}
-	o.authorities[uid] = key
+	o.authorities[of] = key
 }
 
-// certificates counts what rests on the authority.
-func (o *checker) certificates() int {
+// certificates counts what rests on the authority of a use.
+func (o *checker) certificates(use v1alpha1.CertificateUse) int {
 	n := 0
 	for _, s := range o.w.Server.Objects("Secret") {
-		if s.GetLabels()[v1alpha1.LabelNode] != "" {
+		if s.GetLabels()[v1alpha1.LabelNode] != "" && s.GetLabels()[v1alpha1.LabelComponent] == string(use) {
 			n++
 		}
 	}

@@ -32,7 +32,9 @@ var childKinds = []string{"Service", "PodDisruptionBudget", "ServiceAccount", "R
 	"Secret", "NetworkPolicy", "CassandraNode"}
 
 // notRecreated are Secrets on which something rests that could not be made again.
-var notRecreated = []string{v1alpha1.AuthorityName(clusterName), v1alpha1.RolesName(clusterName),
+var notRecreated = []string{v1alpha1.AuthorityName(clusterName, v1alpha1.UseAgent),
+	v1alpha1.AuthorityName(clusterName, v1alpha1.UseInternode),
+	v1alpha1.AuthorityName(clusterName, v1alpha1.UseClients), v1alpha1.RolesName(clusterName),
 	v1alpha1.SuperuserName(clusterName), v1alpha1.AppliedSuperuserName(clusterName)}
 
 // children are the objects of a kind that belong to the cluster, those aside that are not
@@ -203,7 +205,7 @@ func authorityDeleted() *Scenario {
 		threeRacks,
 		Act{Name: "look at it", Do: keepEnd},
 		Act{Name: "delete it", Do: deleteAuthority,
-			Until: blockedWith("CAMissing", v1alpha1.AuthorityName(clusterName), "from a backup",
+			Until: blockedWith("CAMissing", v1alpha1.AuthorityName(clusterName, v1alpha1.UseAgent), "from a backup",
 				"kubectl delete secrets"), Within: 30 * time.Minute},
 		Act{Name: "restart the operator", Do: restartOperator},
 		anHour(blockedWith("CAMissing"), serves(3)),
@@ -285,7 +287,7 @@ func recordUIDs(w *world.World) []string {
 }
 
 func authority(w *world.World) *corev1.Secret {
-	s, _ := w.Server.Object("Secret", keyOf(v1alpha1.AuthorityName(clusterName))).(*corev1.Secret)
+	s, _ := w.Server.Object("Secret", keyOf(v1alpha1.AuthorityName(clusterName, v1alpha1.UseAgent))).(*corev1.Secret)
 	return s
 }
 

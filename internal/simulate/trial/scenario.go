@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -80,7 +81,8 @@ func (s shape) cluster(change ...func(*v1alpha1.CassandraCluster)) *v1alpha1.Cas
 metadata: {namespace: %s, name: %s}
 spec:
   version: 5.0.6
-  security: {authentication: {mode: None}, networkPolicy: {mode: None}}
+  security: {authentication: {mode: None}, networkPolicy: {mode: None},
+    encryption: {internode: {mode: Disabled}, clients: {mode: Disabled}}}
   node:
     resources: {limits: {memory: 2Gi}}
     storage: {claims: {data: {size: 2Gi}}}
@@ -120,7 +122,9 @@ func (s shape) create(change ...func(*v1alpha1.CassandraCluster)) Act {
 // wantedNodes are those that a cluster's spec describes, as its ring is made.
 func wantedNodes(c *v1alpha1.CassandraCluster) []render.Wanted {
 	out := render.WantedNodes(c, world.Install)
+	encryption := (&facts.Snapshot{Cluster: c}).Encryption()
 	for i := range out {
+		out[i].Configuration.Encryption, out[i].Pod.Certificates = encryption, encryption.Uses()
 		out[i].Configuration.Authentication = cmp.Or(c.Spec.AuthenticationMode(), v1alpha1.AuthenticationPassword)
 	}
 	return out

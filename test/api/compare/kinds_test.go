@@ -149,7 +149,7 @@ func addRendered(t *testing.T, cluster *v1alpha1.CassandraCluster, install facts
 	}
 	addBody(t, record)
 	record.UID = wrongUID
-	secret := render.CertificateSecret(by, record)
+	secret := render.CertificateSecret(by, v1alpha1.UseAgent, record)
 	secret.Data = map[string][]byte{pki.KeyCertificate: {}, pki.KeyPrivateKey: {}}
 	addBody(t, secret)
 	pod, err := render.Pod(by, record, install)

@@ -151,7 +151,7 @@ func (f *fleet) agentOf(ctx context.Context, pod *corev1.Pod, node *v1alpha1.Cas
 		return a, nil
 	}
 	secret := &corev1.Secret{}
-	if err := f.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name)},
+	if err := f.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name, v1alpha1.UseAgent)},
 		secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}

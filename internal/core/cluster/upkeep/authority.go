@@ -1,57 +1,181 @@
 package upkeep
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // secretsAgain is when to look again for a Secret that something waits for. Secrets are not
 // watched, so nothing tells when one comes or goes.
 const secretsAgain = 30 * time.Second
 
-// authority sees to it that the cluster has its certificate authority. One that is lost is not made
-// again while anything rests on it: operator and agents know each other by it, and nobody but a
-// person can say that it is gone for good. It says so by deleting the certificates that it has
-// signed, too.
-func (k *Keeper) authority() {
-	want := render.CertificateSecret(k.Owner(), nil)
-	have := k.Shared.Secrets[want.Name]
-	var signed []string
-	for _, n := range k.Records() {
-		if n.Secret != nil {
-			signed = append(signed, n.Secret.Name)
-		}
+// uses of the certificates that the cluster has.
+func (k *Keeper) uses() []v1alpha1.CertificateUse {
+	return append([]v1alpha1.CertificateUse{v1alpha1.UseAgent}, k.Encryption().Uses()...)
+}
+
+// leaf is the Secret with the certificate of a node; nil if there is none.
+func (k *Keeper) leaf(n *facts.Node, use v1alpha1.CertificateUse) *corev1.Secret {
+	return k.Shared.Secrets[v1alpha1.CertificateName(n.Name, use)]
+}
+
+// authorities sees to it that the cluster has its certificate authorities. One that is lost is not
+// made again while anything rests on it: operator and agents, nodes, and clients know each other by
+// it, and nobody but a person can say that it is gone for good. It says so by deleting the
+// certificates that it has signed, too.
+func (k *Keeper) authorities() {
+	k.unsigned = map[v1alpha1.CertificateUse]bool{}
+	for _, use := range k.uses() {
+		k.authority(use)
 	}
-	k.unsigned = false
+	if k.ClientsAuthority != "" && k.Encryption().Has(v1alpha1.UseClients) {
+		ensure(k, k.Shared.ConfigMaps, render.ClientsAuthority(k.Owner(), k.ClientsAuthority), repairConfig, edited)
+	}
+}
+
+func (k *Keeper) authority(use v1alpha1.CertificateUse) {
+	want := render.CertificateSecret(k.Owner(), use, nil)
+	have := k.Shared.Secrets[want.Name]
+	signed := slices.ContainsFunc(k.Records(), func(n *facts.Node) bool { return k.leaf(n, use) != nil })
 	switch {
-	case have != nil && k.AuthorityEdited:
-		k.unsigned = true
+	case have != nil && k.Edited[want.Name]:
+		k.unsigned[use] = true
 		k.draft.WakeIn(secretsAgain)
 		k.draft.Block("SharedObjects", v1alpha1.BlockedCAModified, nil,
-			"Secret %s, the certificate authority of this cluster, was edited: no certificate is signed by it. "+
+			"Secret %s, %s, was edited: no certificate is signed by it. "+
 				"Waits until its content is restored. If the content is lost, delete the Secret and follow the next "+
-				"message", want.Name)
+				"message", want.Name, authorityInWords[use])
 	case have != nil:
 		ensure(k, k.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
-	case len(signed) == 0:
+	case !signed:
 		k.draft.Write(plan.Write{Verb: plan.IssueAuthority, Object: want})
 		if k.Begun() {
 			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed",
-				"the certificate authority and all certificates were deleted; they are recreated")
+				"%s and all its certificates were deleted; they are recreated", authorityInWords[use])
 		}
 	default:
-		k.unsigned = true
+		k.unsigned[use] = true
 		k.draft.WakeIn(secretsAgain)
 		k.draft.Block("SharedObjects", v1alpha1.BlockedCAMissing, nil,
-			"Secret %s, the certificate authority of this cluster, is gone. Existing certificates stay valid until "+
+			"Secret %s, %s, is gone. Existing certificates stay valid until "+
 				"they expire, and no other is signed. Waits until it is restored from a backup. To get another one, "+
 				"delete the certificates too: kubectl delete secrets --namespace %s --selector %s=%s,%s=%s. "+
-				"Cassandra keeps running meanwhile", want.Name, want.Namespace, v1alpha1.LabelCluster, k.Cluster.Name,
-			v1alpha1.LabelComponent, v1alpha1.ComponentAgent)
+				"Cassandra keeps running meanwhile", want.Name, authorityInWords[use], want.Namespace,
+			v1alpha1.LabelCluster, k.Cluster.Name, v1alpha1.LabelComponent, use)
 	}
+}
+
+var authorityInWords = map[v1alpha1.CertificateUse]string{
+	v1alpha1.UseAgent:     "the certificate authority of this cluster",
+	v1alpha1.UseInternode: "the certificate authority of the nodes of this ring",
+	v1alpha1.UseClients:   "the certificate authority by which clients know this ring",
+}
+
+// certificates issues those of a node, and others when two thirds of their life are over.
+func (k *Keeper) certificates(n *facts.Node) {
+	// One of a former record goes with that record.
+	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
+		k.draft.WakeIn(secretsAgain) // it may wait for a Secret that somebody deletes
+	}
+	for _, use := range k.uses() {
+		if !k.unsigned[use] {
+			k.certificate(n, use)
+		}
+	}
+}
+
+func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
+	have, want := k.leaf(n, use), render.CertificateSecret(k.Owner(), use, n.Record)
+	if use == v1alpha1.UseClients {
+		address := ""
+		if have != nil {
+			address = have.Annotations[v1alpha1.AnnotationAddress]
+		}
+		if n.Pod != nil && n.Pod.Status.PodIP != "" {
+			address = n.Pod.Status.PodIP
+		}
+		want.Annotations = map[string]string{v1alpha1.AnnotationAddress: address}
+	}
+	if have != nil && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
+		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(want.Annotations,
+		have.Annotations) {
+		renew, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationRenewAfter])
+		if err == nil && k.Now.Before(renew) {
+			k.draft.WakeIn(renew.Sub(k.Now))
+			return
+		}
+	}
+	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
+	if have != nil {
+		w.UID = have.UID
+		w.Why = "two thirds of its life are over, its record was recreated, its pod has another address, or somebody " +
+			"edited it"
+	}
+	k.draft.Write(w)
+}
+
+// longestNear is how long before its end a certificate should have been renewed, at the latest.
+const longestNear = 14 * 24 * time.Hour
+
+// noticeCertificates names the nodes whose Cassandra does not take over a certificate, or whose
+// certificate ends soon: both are renewed long before.
+func (k *Keeper) noticeCertificates() {
+	near := min(k.Cluster.Spec.CertificateLifetime()/4, longestNear)
+	var names, why []string
+	for _, n := range k.Records() {
+		for _, c := range n.Record.Status.Certificates {
+			said := c.Problem
+			switch {
+			case c.NotAfter == nil:
+			case k.Now.Before(c.NotAfter.Add(-near)):
+				k.draft.WakeIn(c.NotAfter.Add(-near).Sub(k.Now))
+			default:
+				said = strings.Trim("it ends at "+c.NotAfter.UTC().Format(time.RFC3339)+"; "+said, "; ")
+			}
+			if said == "" {
+				continue
+			}
+			why = append(why, fmt.Sprintf("that of node %s for %s: %s", n.Name, c.Use, said))
+			if !slices.Contains(names, n.Name) {
+				names = append(names, n.Name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		k.draft.Notice(v1alpha1.NoticeCertificateNotRenewed, names, "certificates are not renewed: %s. Cassandra "+
+			"keeps the one that it has; when that ends, no new connection is made with it", words.List(why, 3))
+	}
+}
+
+// checkEncryption refuses what would have a ring that exists be another than it was made.
+func (k *Keeper) checkEncryption() error {
+	made := v1alpha1.NodeEncryption{Internode: v1alpha1.EncryptionDisabled, Clients: v1alpha1.EncryptionDisabled,
+		ClientCertificates: v1alpha1.ClientCertificatesNone}
+	if e := k.Encryption(); e != nil {
+		made = *e
+	}
+	asked := k.Cluster.Spec.Encryption()
+	var errs []error
+	for _, f := range []struct{ field, made, asked string }{
+		{"internode.mode", string(made.Internode), string(asked.Internode)},
+		{"clients.mode", string(made.Clients), string(asked.Clients)},
+		{"clients.clientCertificates", string(made.ClientCertificates), string(asked.ClientCertificates)},
+	} {
+		if f.asked != "" && f.asked != f.made {
+			errs = append(errs, fmt.Errorf("security.encryption.%s: %s → %s: a ring that exists cannot change that "+
+				"yet; take the change back", f.field, f.made, f.asked))
+		}
+	}
+	return errors.Join(errs...)
 }

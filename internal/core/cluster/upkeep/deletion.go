@@ -143,7 +143,9 @@ func (k *Keeper) deleteClaims() int {
 func (k *Keeper) removeRecord(n *facts.Node, why string) {
 	switch {
 	case n.Record.DeletionTimestamp == nil:
-		k.deleteSecret(n.Secret, why)
+		for _, use := range k.uses() {
+			k.deleteSecret(k.leaf(n, use), why)
+		}
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(n.Record), UID: n.Record.UID, Why: why})
 	case slices.Contains(n.Record.Finalizers, v1alpha1.FinalizerNode):
 		k.draft.Write(plan.Write{Verb: plan.Release, Object: plan.Named(n.Record), UID: n.Record.UID,

@@ -22,8 +22,8 @@ type Keeper struct {
 	leavers []string
 	// unwanted are those of which nothing is made any more.
 	unwanted map[string]bool
-	// unsigned says that there is no authority that could sign certificates.
-	unsigned bool
+	// unsigned are the uses for which there is no authority that could sign certificates.
+	unsigned map[v1alpha1.CertificateUse]bool
 }
 
 // correction is a node that is to be what the spec describes now.

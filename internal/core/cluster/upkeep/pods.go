@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +36,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 			}
 			continue
 		}
-		k.certificate(n)
+		k.certificates(n)
 		k.pod(n)
 	}
 	k.forceDeleteFromLostHosts("VolumesAndPods")
@@ -46,6 +45,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	k.noticeUnused()
 	k.noticeGrowing()
 	k.noticeClocks()
+	k.noticeCertificates()
 	switch writes := len(k.draft.Writes) - before; {
 	case writes > 0:
 		return plan.Acting("created or updated volumes and pods: %s", words.Plural(writes, "write"))
@@ -284,32 +284,6 @@ func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
 		parts = append(parts, "from "+source)
 	}
 	return strings.Join(parts, " ")
-}
-
-// certificate issues the certificate of a node's agent, and another when two thirds of its life are
-// over.
-func (k *Keeper) certificate(n *facts.Node) {
-	// One of a former record goes with that record.
-	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
-		k.draft.WakeIn(secretsAgain) // it may wait for a Secret that somebody deletes
-	}
-	if k.unsigned {
-		return
-	}
-	if n.Secret != nil && !n.SecretEdited && facts.Owned(n.Secret, string(n.Record.UID)) &&
-		render.HasCertificateLabels(n.Secret.Labels, k.Owner(), n.Record) {
-		renew, err := time.Parse(time.RFC3339, n.Secret.Annotations[v1alpha1.AnnotationRenewAfter])
-		if err == nil && k.Now.Before(renew) {
-			k.draft.WakeIn(renew.Sub(k.Now))
-			return
-		}
-	}
-	w := plan.Write{Verb: plan.IssueCertificate, Object: render.CertificateSecret(k.Owner(), n.Record), Node: n.Name}
-	if n.Secret != nil {
-		w.UID = n.Secret.UID
-		w.Why = "two thirds of its life are over, its record was recreated, or somebody edited it"
-	}
-	k.draft.Write(w)
 }
 
 // pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that

@@ -22,7 +22,7 @@ import (
 func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 	before := len(k.draft.Writes)
 	o := k.Owner()
-	k.authority()
+	k.authorities()
 	k.passwords()
 	ensure(k, k.Shared.ServiceAccounts, render.AgentServiceAccount(o, k.Cluster.Spec.ServiceAccount), repairAccount,
 		edited)

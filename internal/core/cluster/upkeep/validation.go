@@ -310,7 +310,7 @@ func (k *Keeper) checkNumbers() error {
 // checkLedger refuses changes of what no record holds, and what was used up when the ring was
 // formed.
 func (k *Keeper) checkLedger() error {
-	errs := []error{k.checkMadeWith()}
+	errs := []error{k.checkMadeWith(), k.checkEncryption()}
 	for i := range k.Cluster.Spec.Datacenters {
 		dc := &k.Cluster.Spec.Datacenters[i]
 		if have, known := k.Ledger.Replication[dc.Name]; known &&

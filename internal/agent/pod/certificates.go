@@ -1,0 +1,72 @@
+package pod
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/pki"
+)
+
+// Certificates are those of Cassandra as the kubelet mounts them.
+type Certificates struct {
+	directory string
+	address   netip.Addr
+	now       func() time.Time
+}
+
+// NewCertificates reads from a directory with one for each use. Cassandra listens on an address.
+func NewCertificates(directory string, address netip.Addr, now func() time.Time) *Certificates {
+	return &Certificates{directory, address, now}
+}
+
+// Given implements execute.Certificates.
+func (c *Certificates) Given(use v1alpha1.CertificateUse) (leaf pki.Pair, bundle []byte, err error) {
+	var errs [3]error
+	for i, f := range []struct {
+		name string
+		into *[]byte
+	}{{pki.KeyCertificate, &leaf.Certificate}, {pki.KeyPrivateKey, &leaf.Key}, {pki.KeyBundle, &bundle}} {
+		*f.into, errs[i] = os.ReadFile(filepath.Join(c.directory, string(use), f.name))
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return leaf, nil, fmt.Errorf("read certificate: %w", err)
+	}
+	return leaf, bundle, nil
+}
+
+var portOf = map[v1alpha1.CertificateUse]uint16{v1alpha1.UseInternode: layout.StoragePort,
+	v1alpha1.UseClients: layout.NativePort}
+
+// Served implements execute.Certificates.
+func (c *Certificates) Served(ctx context.Context, use v1alpha1.CertificateUse, leaf pki.Pair, bundle []byte) (
+	*x509.Certificate, error) {
+	config, err := pki.DialConfig(leaf, bundle, c.now)
+	if err != nil {
+		return nil, err
+	}
+	dialer := &tls.Dialer{Config: config}
+	connection, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(c.address, portOf[use]).String())
+	if err != nil {
+		return nil, fmt.Errorf("shake hands with Cassandra: %w", err)
+	}
+	defer connection.Close() //nolint:errcheck // nothing was sent
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// Dial is the configuration of a connection of CQL to the own node.
+func (c *Certificates) Dial() (*tls.Config, error) {
+	leaf, bundle, err := c.Given(v1alpha1.UseClients)
+	if err != nil {
+		return nil, err
+	}
+	return pki.DialConfig(leaf, bundle, c.now)
+}

@@ -1,0 +1,64 @@
+package safeguard
+
+import (
+	"context"
+	"crypto/x509"
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/pki"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// deaf reloads certificates every fourth time alone, and says that it has each time.
+type deaf struct {
+	execute.JVM
+	calls *int
+}
+
+func (d deaf) ReloadCertificates(ctx context.Context) error {
+	if *d.calls++; *d.calls%4 != 0 {
+		return nil
+	}
+	return d.JVM.ReloadCertificates(ctx)
+}
+
+// credulous is an agent that takes the word of Cassandra for what it shows, once it has asked it to
+// reload.
+type credulous struct {
+	execute.Certificates
+	calls *int
+	asked map[v1alpha1.CertificateUse]int
+}
+
+func (b credulous) Served(ctx context.Context, use v1alpha1.CertificateUse, leaf pki.Pair, bundle []byte) (
+	*x509.Certificate, error) {
+	if *b.calls == b.asked[use] {
+		return b.Certificates.Served(ctx, use, leaf, bundle)
+	}
+	b.asked[use] = *b.calls
+	certificates, err := pki.ParseCertificates(leaf.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return certificates[0], nil
+}
+
+// A renewed certificate is one that Cassandra shows, not one that it was told to read.
+func TestOnlyACertificateThatIsShownIsRenewed(t *testing.T) {
+	s := found(t, "renew-certificates")
+	wrap := func(believes bool) world.Wrap {
+		return host(func(_ *pod.Sandbox, h *execute.Host) {
+			calls := new(int)
+			h.JVM = deaf{h.JVM, calls}
+			if believes {
+				h.Certificates = credulous{h.Certificates, calls, map[v1alpha1.CertificateUse]int{}}
+			}
+		})
+	}
+	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap(false)})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap(true)}, "wait for an hour is not over")
+}

@@ -1,0 +1,60 @@
+package trial
+
+import (
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// renewsCertificates has the certificates of a ring live for an hour: they are renewed several
+// times while it serves.
+func renewsCertificates() *Scenario {
+	before := map[string]bool{}
+	return scenario("renew-certificates", "the certificates between nodes, and towards clients, are renewed again and "+
+		"again", threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Lifetime: &metav1.Duration{Duration: time.Hour}}}
+	}),
+		Act{Name: "look at them", Do: func(w *world.World) error {
+			clear(before)
+			for _, p := range jvms(w) {
+				for _, serial := range shown(p, w.Line.Now()) {
+					before[serial] = true
+				}
+			}
+			if len(before) != 2*len(jvms(w)) {
+				return errors.New("not every node shows two certificates")
+			}
+			return nil
+		}},
+		Act{Name: "wait for an hour", Do: func(w *world.World) error {
+			w.Line.RunFor(time.Hour)
+			return nil
+		}, Until: func(w *world.World) bool {
+			count := 0
+			for _, p := range jvms(w) {
+				for _, serial := range shown(p, w.Line.Now()) {
+					if !before[serial] {
+						count++
+					}
+				}
+			}
+			return count == 6
+		}, Within: 10 * time.Minute})
+}
+
+// shown are the serial numbers of the certificates that a JVM shows, and that are valid.
+func shown(p *cassandra.Process, now time.Time) []string {
+	var out []string
+	for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+		if c := p.Certificate(use); c != nil && now.Before(c.NotAfter) {
+			out = append(out, c.SerialNumber.String())
+		}
+	}
+	return out
+}
