@@ -136,6 +136,73 @@ type AutomationPolicy struct {
 	UpgradeSSTables Automation `json:"upgradeSSTables,omitempty"`
 }
 
+// RepairPolicy says when tables are repaired: each before any replica forgets a deletion that
+// another one has missed.
+type RepairPolicy struct {
+	// Mode: Automatic repairs every table in time, Recommend says in status.recommended which are
+	// due, Off does neither. Default: Automatic for a ring that was formed by a release of Helenus
+	// that repairs, Recommend for any other.
+	// +optional
+	Mode RepairMode `json:"mode,omitempty"`
+
+	// Window in which repairs begin. Outside of it only what would pass its deadline is repaired.
+	// Default: any time.
+	// +optional
+	Window *RepairWindow `json:"window,omitempty"`
+
+	// Target is how much of a table's gc_grace_seconds may pass until it is repaired again, from 1%
+	// to 90%; a gc_grace of less than a day counts as a day. Default: 80%.
+	// +optional
+	// +kubebuilder:default="80%"
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=3
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([1-9]|[1-8][0-9]|90)%$')`,message=`repair.target must be from 1% to 90%`
+	Target string `json:"target,omitempty"`
+
+	// Intensity is in how much of the time repairs run while any are due, from 5% to 100%; they
+	// pause in the rest. Default: 50%.
+	// +optional
+	// +kubebuilder:default="50%"
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([5-9]|[1-9][0-9]|100)%$')`,message=`repair.intensity must be from 5% to 100%`
+	Intensity string `json:"intensity,omitempty"`
+
+	// ExcludeTables are not repaired: keyspace.table each.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=97
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]{1,48}[.][A-Za-z0-9_]{1,48}$`
+	ExcludeTables []string `json:"excludeTables,omitempty"`
+}
+
+// RepairWindow is a time of every day.
+type RepairWindow struct {
+	// Start of the window, such as 22:30.
+	// +required
+	// +kubebuilder:validation:MinLength=5
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')`,message=`repair.window.start must be a time from 00:00 to 23:59`
+	Start string `json:"start"`
+
+	// Duration of the window: from 1h to 24h.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1h') && duration(self) <= duration('24h')`,message=`repair.window.duration must be from 1h to 24h`
+	Duration metav1.Duration `json:"duration"`
+
+	// TimeZone of the start, by its name in the IANA database, such as Europe/Berlin. Default: UTC.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message=`timeZone must be a name of the IANA database, such as UTC or Europe/Berlin`
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
 // VolumePolicy says what becomes of claims.
 type VolumePolicy struct {
 	// OnClusterDeletion: claims of a deleted cluster. Default: Retain.

@@ -49,6 +49,10 @@ type CassandraClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Exceptions []ExceptionStatus `json:"exceptions,omitempty"`
 
+	// Repair is when tables were last repaired.
+	// +optional
+	Repair *RepairStatus `json:"repair,omitempty"`
+
 	// Recommended are operations that a person should start.
 	// +optional
 	// +listType=atomic
@@ -265,6 +269,75 @@ type ExceptionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
+}
+
+// RepairStatus is when tables with more than one replica were last repaired.
+type RepairStatus struct {
+	// Mode in effect.
+	// +optional
+	Mode RepairMode `json:"mode,omitempty"`
+
+	// Progress is the share of the tables of which no repair is due, in percent.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Progress *int32 `json:"progress,omitempty"`
+
+	// Oldest is the part of the ring that has its deadline first.
+	// +optional
+	Oldest *OldestRepair `json:"oldest,omitempty"`
+
+	// Tables with the earliest deadlines, at most 32, by their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Tables []TableRepair `json:"tables,omitempty"`
+}
+
+// OldestRepair is a range of a table.
+type OldestRepair struct {
+	// Table as keyspace.table.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=97
+	Table string `json:"table"`
+
+	// Range of tokens, as Cassandra writes it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Range string `json:"range,omitempty"`
+
+	// LastRepaired is when the last repair of the range began; not set if none is known.
+	// +optional
+	LastRepaired *metav1.Time `json:"lastRepaired,omitempty"`
+
+	// Deadline is when a replica may forget the first deletion that was made since.
+	// +required
+	Deadline metav1.Time `json:"deadline"`
+}
+
+// TableRepair is when a table was repaired.
+type TableRepair struct {
+	// Name as keyspace.table.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=97
+	Name string `json:"name"`
+
+	// LastRepaired is when the oldest of the last repairs of its ranges began; not set if there is a
+	// range of which none is known.
+	// +optional
+	LastRepaired *metav1.Time `json:"lastRepaired,omitempty"`
+
+	// Deadline is when a replica may forget the first deletion that was made since.
+	// +required
+	Deadline metav1.Time `json:"deadline"`
+
+	// Compaction is the class of the table's strategy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Compaction string `json:"compaction,omitempty"`
 }
 
 // Recommendation is an operation that a person should start.

@@ -165,6 +165,11 @@ type CassandraClusterSpec struct {
 	// +kubebuilder:default={}
 	Replacement ReplacementPolicy `json:"replacement,omitzero"`
 
+	// Repair says when tables are repaired.
+	// +optional
+	// +kubebuilder:default={}
+	Repair RepairPolicy `json:"repair,omitzero"`
+
 	// Volumes says what becomes of claims.
 	// +optional
 	// +kubebuilder:default={}

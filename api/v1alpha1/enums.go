@@ -91,6 +91,20 @@ const (
 	AutomationRecommend Automation = "Recommend"
 )
 
+// RepairMode says who repairs the tables of a ring.
+//
+// +kubebuilder:validation:Enum=Automatic;Recommend;Off
+type RepairMode string
+
+const (
+	// RepairAutomatic – the operator repairs them before their deadlines.
+	RepairAutomatic RepairMode = "Automatic"
+	// RepairRecommend – it is shown in status.recommended which are due.
+	RepairRecommend RepairMode = "Recommend"
+	// RepairOff – the user sees to it.
+	RepairOff RepairMode = "Off"
+)
+
 // ReplacementRepair says when the data that a lost node had is repaired.
 //
 // +kubebuilder:validation:Enum=Before;After

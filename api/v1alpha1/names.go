@@ -131,6 +131,9 @@ func AgentServiceAccountName(cluster string) string { return cluster + AgentSuff
 // LedgerName is the ConfigMap in which the operator keeps the open step of a cluster.
 func LedgerName(cluster string) string { return cluster + "-ledger" }
 
+// RepairsName is the ConfigMap in which the operator keeps when ranges of tables were repaired.
+func RepairsName(cluster string) string { return cluster + "-repairs" }
+
 // SeedsName is the ConfigMap with the addresses that the nodes of a cluster use as seeds.
 func SeedsName(cluster string) string { return cluster + "-seeds" }
 

@@ -113,7 +113,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.arguments) || !has(self.arguments.split)`,message=`arguments.split is for Compact alone`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters and arguments.without are for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without) && !has(self.arguments.ranges)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters, arguments.without and arguments.ranges are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['AlterSystemKeyspaces', 'AlterKeyspaces'] || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces and AlterKeyspaces alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
@@ -138,6 +138,7 @@ type OperationIntent struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.without) || has(self.full) && self.full && (!has(self.primaryRange) || !self.primaryRange)`,message=`without needs full, and is not allowed with primaryRange: the replicas that are left out may be the first of their ranges`
 // +kubebuilder:validation:XValidation:rule=`has(self.exact) && self.exact || (!has(self.replication) || self.replication.all(d, self.replication[d] >= 1)) && (!has(self.keyspaceReplication) || self.keyspaceReplication.all(k, k.replication.all(d, k.replication[d] >= 1)))`,message=`replication: each datacenter needs 1 to 9 replicas, or 0 with exact`
+// +kubebuilder:validation:XValidation:rule=`!has(self.ranges) || has(self.full) && self.full && has(self.tables) && (!has(self.primaryRange) || !self.primaryRange) && !has(self.datacenters) && !has(self.without)`,message=`ranges needs full and tables, and is not allowed with primaryRange, datacenters or without`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces and SetRoles.
@@ -259,6 +260,17 @@ type OperationArguments struct {
 	// +kubebuilder:validation:items:MinLength=36
 	// +kubebuilder:validation:items:MaxLength=36
 	Without []string `json:"without,omitempty"`
+
+	// Ranges of tokens that Repair is limited to, as "start:end": after start, up to and including
+	// end. Each lies in one that the node holds. Empty: all that it holds.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=41
+	// +kubebuilder:validation:items:Pattern=`^-?[0-9]{1,19}:-?[0-9]{1,19}$`
+	Ranges []string `json:"ranges,omitempty"`
 
 	// Endpoint is the address that Assassinate is about.
 	// +optional

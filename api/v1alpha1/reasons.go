@@ -273,6 +273,13 @@ const (
 	NoticeClaimUnused Reason = "ClaimUnused"
 	// NoticeVolumeGrows – a claim asks for more than its volume has yet.
 	NoticeVolumeGrows Reason = "VolumeGrows"
+	// NoticeRepairedByOthers – Cassandra's own auto-repair is on, or the keyspace of Reaper is there:
+	// tables are left to it.
+	NoticeRepairedByOthers Reason = "RepairedByOthers"
+	// NoticeRepairDeadlineMissed – a table was not repaired before its deadline.
+	NoticeRepairDeadlineMissed Reason = "RepairDeadlineMissed"
+	// NoticeShortGCGrace – a table keeps deletions for less than a day, which counts as a day.
+	NoticeShortGCGrace Reason = "ShortGCGrace"
 	// NoticeClocksDiffer – the clock of a node differs from those of most others.
 	NoticeClocksDiffer Reason = "ClocksDiffer"
 	// NoticeCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.

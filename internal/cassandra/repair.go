@@ -25,6 +25,9 @@ type RepairOptions struct {
 	Incremental bool
 	// Tables limits it to these; empty: all.
 	Tables []string
+	// Ranges limits it to these, as "start:end", each of which lies in a range that the node holds.
+	// The replicas of one datacenter at a time work on them. Empty: all that the node holds.
+	Ranges []string
 }
 
 // wire is the form of RepairOption.parse. What Cassandra would choose is said outright where
@@ -44,6 +47,9 @@ func (o RepairOptions) wire() map[string]string {
 	}
 	if len(o.Tables) > 0 {
 		options["columnFamilies"] = strings.Join(o.Tables, ",")
+	}
+	if len(o.Ranges) > 0 {
+		options["ranges"], options["parallelism"] = strings.Join(o.Ranges, ","), "dc_parallel"
 	}
 	if len(o.Hosts) > 0 {
 		options["hosts"] = strings.Join(o.Hosts, ",")

@@ -36,6 +36,7 @@ func (v statusView) print(w io.Writer) {
 	v.notices(w)
 	v.exceptions(w)
 	v.recommended(w)
+	v.repairs(w)
 	v.nodeTable(w)
 	v.history(w)
 }
@@ -183,6 +184,25 @@ func (v statusView) recommended(w io.Writer) {
 	rows := [][]string{{"RECOMMENDED", "NODES", "MESSAGE"}}
 	for _, r := range v.cluster.Status.Recommended {
 		rows = append(rows, []string{r.Operation, orDash(strings.Join(r.Nodes, ",")), oneLine(r.Message)})
+	}
+	section(w, rows)
+}
+
+// repairs are the tables with their last repairs, those with the earliest deadlines first.
+func (v statusView) repairs(w io.Writer) {
+	r := v.cluster.Status.Repair
+	if r == nil || len(r.Tables) == 0 {
+		return
+	}
+	tables := slices.Clone(r.Tables)
+	slices.SortStableFunc(tables, func(a, b v1alpha1.TableRepair) int { return a.Deadline.Compare(b.Deadline.Time) })
+	rows := [][]string{{"TABLE", "LAST REPAIRED", "DEADLINE", "COMPACTION"}}
+	for _, t := range tables {
+		last := "-"
+		if t.LastRepaired != nil {
+			last = t.LastRepaired.UTC().Format(time.RFC3339)
+		}
+		rows = append(rows, []string{t.Name, last, t.Deadline.UTC().Format(time.RFC3339), orDash(t.Compaction)})
 	}
 	section(w, rows)
 }

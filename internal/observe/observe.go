@@ -42,6 +42,7 @@ type Reader struct {
 
 	secrets secrets
 	hashes  hashes
+	repairs repairs
 }
 
 // Cluster gathers what is known about one cluster. It returns nil if there is no such cluster.
@@ -76,6 +77,7 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 		}
 	}
 	r.hashes.fill(key, s)
+	r.repairs.fill(key, s)
 	r.Agents.Fill(s)
 	return s, nil
 }
@@ -85,6 +87,7 @@ func (r *Reader) Forget(cluster types.NamespacedName) {
 	r.Agents.Forget(cluster)
 	r.secrets.forget(cluster)
 	r.hashes.forget(cluster)
+	r.repairs.forget(cluster)
 }
 
 // objects are those that carry the name of a cluster in their labels, in one namespace.

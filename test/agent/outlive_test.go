@@ -5,9 +5,11 @@ package agent
 import (
 	"crypto/rand"
 	"fmt"
+	"math"
 	"net/netip"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -86,10 +88,45 @@ func TestAnOperationOutlivesItsAgent(t *testing.T) {
 			t.Errorf("%+v; %d bytes were received", o, got)
 		}
 	})
+	w.part("repair of ranges", func(t *testing.T) { w.repairsRanges(t, pods, session) })
 	w.part("repair", func(t *testing.T) {
 		w.outlives(t, pods[0], "repair", v1alpha1.OperationRepair,
 			&v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true})
 	})
+}
+
+// repairsRanges: what a node has lost of some ranges comes back by a repair of these, and of no
+// others. A range that no range of the node has is refused.
+func (w *world) repairsRanges(t *testing.T, pods []*pod, session *gocql.Session) {
+	t.Helper()
+	arguments := func(ranges ...string) *v1alpha1.OperationArguments {
+		return &v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Tables: []string{"rows"}, Full: true, Ranges: ranges}
+	}
+	ring := pods[0].ask(t).Ring
+	var own []int64
+	for _, e := range ring.Endpoints {
+		own = append(own, e.Tokens...)
+	}
+	slices.Sort(own)
+	before := pods[1].received(t)
+	o := w.operate(t, pods[0], "ranges", v1alpha1.OperationRepair, arguments(
+		fmt.Sprintf("%d:%d", own[0], own[0]+(own[1]-own[0])/2), fmt.Sprintf("%d:%d", own[1], own[2])))
+	t.Logf("%d KiB were received", (pods[1].received(t)-before)>>10)
+	if o.Phase != v1alpha1.OperationSucceeded {
+		t.Errorf("%+v", o)
+	}
+	// across a token of the ring it lies in no range that a node holds
+	o = w.operate(t, pods[0], "across", v1alpha1.OperationRepair, arguments(fmt.Sprintf("%d:%d", own[0]-1, own[1])))
+	if o.Phase != v1alpha1.OperationFailed {
+		t.Errorf("%+v", o)
+	}
+	// up to the end of the ring, and from there on
+	o = w.operate(t, pods[0], "end", v1alpha1.OperationRepair, arguments(
+		fmt.Sprintf("%d:%d", own[len(own)-1], int64(math.MaxInt64)), fmt.Sprintf("%d:%d", int64(math.MinInt64), own[0])))
+	if o.Phase != v1alpha1.OperationSucceeded {
+		t.Errorf("%+v", o)
+	}
+	w.outlives(t, pods[0], "long", v1alpha1.OperationRepair, arguments(fmt.Sprintf("%d:%d", own[0], own[1])))
 }
 
 func ended(id string) func(*v1alpha1.CassandraNode) bool {

@@ -48,8 +48,8 @@ type Agent struct {
 	progress progress
 	// tables is the last question about the tables of users.
 	tables struct {
-		askedAt time.Time
-		schema  string
+		askedAt, measuredAt time.Time
+		schema              string
 	}
 	// unfinishedDue is when what is unfinished may be counted again.
 	unfinishedDue time.Time

@@ -30,6 +30,7 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		TrafficOpened: f.Memory.TrafficOpenedAt != nil, Traffic: d.Status.ClientTraffic,
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
 		DiskRelease: f.Memory.Release, Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
+		Tables: f.JVM.Tables,
 	}
 	if c := d.Status.Configuration; c != nil {
 		answer.Revision = c.Revision

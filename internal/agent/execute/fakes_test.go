@@ -406,8 +406,8 @@ func (f fakeJVM) Apply(ctx context.Context, writes []config.Write) error {
 	return f.call(ctx, fmt.Sprintf("apply %v", writes[0].Settings))
 }
 
-func (f fakeJVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
-	return 240 * time.Hour, f.call(ctx, "gc grace")
+func (f fakeJVM) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) {
+	return []facts.Table{{Keyspace: "shop", Name: "rows"}}, 240 * time.Hour, f.call(ctx, "gc grace")
 }
 
 func (f fakeJVM) AlterSystemKeyspaces(ctx context.Context, _ map[string]int32) (string, error) {

@@ -3,6 +3,8 @@ package execute
 import (
 	"context"
 	"errors"
+	"math/bits"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/internal/core/facts"
@@ -261,34 +263,70 @@ func (a *Agent) LookAtProgress(ctx context.Context) {
 	a.progress = next
 }
 
-// tablesEvery is how often a question about the tables is tried again.
-const tablesEvery = time.Minute
+const (
+	// tablesEvery is how often a question about the tables is tried again.
+	tablesEvery = time.Minute
+	// sizesEvery is how often the sizes of tables are looked at.
+	sizesEvery = 10 * time.Minute
+)
 
-// LookAtTables asks how long deletions are kept, when the schema is another one than at the last
-// answer and CQL is open.
+// LookAtTables asks which tables there are and how long deletions are kept, when the schema is
+// another one than at the last answer and CQL is open, and looks now and then how large they are.
 func (a *Agent) LookAtTables(ctx context.Context) {
 	a.mu.Lock()
-	startID, ring := a.jvm.StartID, a.jvm.Ring
+	startID, ring, tables, grace := a.jvm.StartID, a.jvm.Ring, a.jvm.Tables, a.jvm.GCGrace
 	now := a.host.Threads.Now()
-	due := ring != nil && ring.Mode == facts.ModeNormal && ring.NativeRunning && a.jvm.Problem == "" &&
-		(a.jvm.GCGrace == nil || a.tables.schema != ring.SchemaVersion) && now.Sub(a.tables.askedAt) >= tablesEvery
-	if due {
+	normal := ring != nil && ring.Mode == facts.ModeNormal && a.jvm.Problem == ""
+	ask := normal && ring.NativeRunning && (grace == nil || a.tables.schema != ring.SchemaVersion) &&
+		now.Sub(a.tables.askedAt) >= tablesEvery
+	measure := normal && len(tables) > 0 && now.Sub(a.tables.measuredAt) >= sizesEvery
+	if ask {
 		a.tables.askedAt = now
 	}
 	a.mu.Unlock()
-	if !due {
+	if !ask && !measure {
 		return
 	}
-	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
-	grace, err := a.host.JVM.SmallestGCGrace(bounded)
-	cancel()
+	if ask {
+		bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
+		found, smallest, err := a.host.JVM.Tables(bounded)
+		cancel()
+		if err != nil {
+			return // tried again in a while; until then the journal has the former value
+		}
+		tables, grace = found, &smallest
+	}
+	tables = a.measured(tables)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err != nil || a.jvm.StartID != startID {
-		return // tried again in a while; until then the journal has the former value
+	if a.jvm.StartID != startID {
+		return
 	}
-	a.jvm.GCGrace, a.tables.schema = &grace, ring.SchemaVersion
+	a.jvm.Tables, a.jvm.GCGrace, a.tables.measuredAt = tables, grace, now
+	if ask {
+		a.tables.schema = ring.SchemaVersion
+	}
 	a.wake.Set()
+}
+
+// measured are tables with the sizes that they have on the disk.
+func (a *Agent) measured(tables []facts.Table) []facts.Table {
+	out := slices.Clone(tables)
+	var sizes map[string][]int64
+	for i := range out {
+		if t := &out[i]; i == 0 || t.Keyspace != out[i-1].Keyspace {
+			sizes, _ = a.host.Disk.SSTables(t.Keyspace) // without, it counts as empty
+		}
+		total := int64(0)
+		for _, size := range sizes[out[i].Name] {
+			total += size
+		}
+		out[i].Bytes = 0
+		if total > 0 {
+			out[i].Bytes = 1 << bits.Len64(uint64(total-1))
+		}
+	}
+	return out
 }
 
 // What is unfinished is counted every minute, and for no more than a hundredth of the time: for the

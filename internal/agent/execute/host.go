@@ -118,9 +118,9 @@ type JVM interface {
 	// could.
 	ReloadCertificates(ctx context.Context) error
 	Apply(ctx context.Context, writes []config.Write) error
-	// SmallestGCGrace is for how long the tables of users keep deletions, at least; 0 if there is
-	// none. It asks by CQL.
-	SmallestGCGrace(ctx context.Context) (time.Duration, error)
+	// Tables are those of users and of roles that have more than one replica, and for how long
+	// those of users keep deletions, at least; 0 if there is none.
+	Tables(ctx context.Context) ([]facts.Table, time.Duration, error)
 }
 
 // Record is the line to the API server.

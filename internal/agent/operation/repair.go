@@ -21,7 +21,7 @@ const recordedWithin = time.Minute
 
 func repair(ctx context.Context, t *task) (string, error) {
 	options := cassandra.RepairOptions{Incremental: !t.arguments.Full, Datacenters: t.arguments.Datacenters,
-		PrimaryRangesOnly: t.arguments.PrimaryRange, Tables: t.arguments.Tables}
+		PrimaryRangesOnly: t.arguments.PrimaryRange, Tables: t.arguments.Tables, Ranges: t.arguments.Ranges}
 	if len(t.arguments.Without) > 0 {
 		hosts, err := t.hostsWithout(ctx, t.arguments.Without)
 		if err != nil {

@@ -161,15 +161,14 @@ func (j *JVM) Apply(ctx context.Context, writes []config.Write) error {
 	return nil
 }
 
-// SmallestGCGrace reads it from the schema.
-func (j *JVM) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+// Tables reads them from the schema.
+func (j *JVM) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) {
 	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer session.Close()
-	grace, _, err := session.SmallestGCGrace(ctx)
-	return grace, err
+	return session.Tables(ctx)
 }
 
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.

@@ -1,6 +1,7 @@
 package cql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"helenus.io/helenus/internal/cassandra"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 )
 
@@ -219,32 +221,42 @@ func alterStatement(keyspace string, replication cassandra.Replication) string {
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
-// SmallestGCGrace is the smallest positive gc_grace_seconds of all tables and views of users'
-// keyspaces with more than one replica, and false if there is none. A node that was down for longer
-// can bring deleted rows back. No bean of Cassandra shows this property.
-func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
+// Tables are the tables and views of users and of roles that have more than one replica, by their
+// names, and the smallest positive gc_grace_seconds of those of users; 0 if there is none. A node
+// that was down for longer can bring deleted rows back. No bean of Cassandra shows this property.
+func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest time.Duration, err error) {
 	keyspaces, err := s.Keyspaces(ctx)
 	if err != nil {
-		return 0, false, err
+		return nil, 0, err
 	}
-	smallest := 0
 	for _, statement := range []string{
-		"SELECT keyspace_name, gc_grace_seconds FROM system_schema.tables",
-		"SELECT keyspace_name, gc_grace_seconds FROM system_schema.views",
+		"SELECT keyspace_name, table_name, id, gc_grace_seconds, compaction FROM system_schema.tables",
+		"SELECT keyspace_name, view_name, id, gc_grace_seconds, compaction FROM system_schema.views",
 	} {
 		iter := s.driver.Query(statement).IterContext(ctx)
-		var name string
+		var t facts.Table
+		var id gocql.UUID
 		var seconds int
-		for iter.Scan(&name, &seconds) {
-			if seconds > 0 && (smallest == 0 || seconds < smallest) && keepsReplicas(name, keyspaces[name]) {
-				smallest = seconds
+		var compaction map[string]string
+		for iter.Scan(&t.Keyspace, &t.Name, &id, &seconds, &compaction) {
+			t.ID, t.GCGrace, t.Compaction = id.String(), time.Duration(seconds)*time.Second, compaction["class"]
+			users := keepsReplicas(t.Keyspace, keyspaces[t.Keyspace])
+			if seconds > 0 && users && (smallest == 0 || t.GCGrace < smallest) {
+				smallest = t.GCGrace
 			}
+			if users || t.Keyspace == "system_auth" {
+				tables = append(tables, t)
+			}
+			compaction = nil
 		}
 		if err := iter.Close(); err != nil {
-			return 0, false, fmt.Errorf("read gc_grace_seconds of tables: %w", err)
+			return nil, 0, fmt.Errorf("read tables: %w", err)
 		}
 	}
-	return time.Duration(smallest) * time.Second, smallest > 0, nil
+	slices.SortFunc(tables, func(a, b facts.Table) int {
+		return cmp.Or(strings.Compare(a.Keyspace, b.Keyspace), strings.Compare(a.Name, b.Name))
+	})
+	return tables, smallest, nil
 }
 
 // keepsReplicas says whether it is a user's keyspace with more than one replica. An unknown

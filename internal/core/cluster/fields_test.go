@@ -333,6 +333,13 @@ var fields = map[string]struct {
 	"automation.upgradeSSTables": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Automation.UpgradeSSTables = v1alpha1.AutomationRecommend
 	}, applies},
+	"repair.mode":            {func(s *v1alpha1.CassandraClusterSpec) { s.Repair.Mode = v1alpha1.RepairOff }, applies},
+	"repair.window.start":    {inWindow, applies},
+	"repair.window.duration": {inWindow, applies},
+	"repair.window.timeZone": {inWindow, applies},
+	"repair.target":          {func(s *v1alpha1.CassandraClusterSpec) { s.Repair.Target = "50%" }, applies},
+	"repair.intensity":       {func(s *v1alpha1.CassandraClusterSpec) { s.Repair.Intensity = "20%" }, applies},
+	"repair.excludeTables":   {func(s *v1alpha1.CassandraClusterSpec) { s.Repair.ExcludeTables = []string{"a.b"} }, applies},
 	"replacement.mode": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Replacement.Mode = v1alpha1.AutomationRecommend
 	}, applies},
@@ -695,4 +702,8 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 
 func measured(tables v1alpha1.TableMetrics) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Metrics = &v1alpha1.Metrics{Tables: &tables} }
+}
+
+func inWindow(s *v1alpha1.CassandraClusterSpec) {
+	s.Repair.Window = &v1alpha1.RepairWindow{Start: "22:00", Duration: metav1.Duration{Duration: time.Hour}}
 }

@@ -45,6 +45,7 @@ var entries = []entry{
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
 
 	{name: "TaskResults", run: reportTasks},
+	{name: "RepairStatus", when: hasRing, run: reportRepairs},
 	{name: "Replace", when: hasRing, run: recoverMembers},
 	{name: "OpenStep", run: openStep, gate: true},
 	{name: "Maintenance", when: hasRing, run: maintain},
@@ -66,6 +67,7 @@ var entries = []entry{
 	{name: "UpgradeSSTables", when: ringCanChange, run: propose(ledger.UpgradeSSTables)},
 	{name: tasks, when: ringCanChange, run: proposeTask},
 	{name: "Cleanup", when: ringCanChange, run: propose(ledger.Cleanup), gate: true},
+	{name: repairTables, when: ringCanChange, run: propose(ledger.RepairTables)},
 }
 
 // procedures are all that there are.
@@ -75,6 +77,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules), withdraw.Withdraw(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), repair.Repair(rules),
+		repair.Tables(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.ReplaceTask,
 			Next: task.NextGivenUp(v1alpha1.TaskReplace), Over: task.NotGivenUp}),
@@ -131,8 +134,11 @@ func recoverMembers(p *pass) plan.Result {
 
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 
-// tasks and rollOut are the entries by which tasks begin.
-const tasks, rollOut = "Tasks", "RollOut"
+// tasks and rollOut are the entries by which tasks begin. That of repairTables is no step of which
+// people are told: it goes on for ever.
+const tasks, rollOut, repairTables = "Tasks", "RollOut", "RepairTables"
+
+func reportRepairs(p *pass) plan.Result { return repair.Report(p.engine.View(), p.draft) }
 
 func reportTasks(p *pass) plan.Result { return task.Report(p.engine.View(), p.draft) }
 
@@ -194,7 +200,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 			r = e.run(p)
 		}
 		draft.Steps = append(draft.Steps, plan.Report{Step: e.name, Outcome: r.Outcome, Message: r.Message})
-		if r.Outcome != plan.Done && draft.Current == nil {
+		if r.Outcome != plan.Done && draft.Current == nil && e.name != repairTables {
 			draft.Current = &v1alpha1.StepStatus{Name: e.name, Message: r.Message}
 		}
 		if e.gate && r.Outcome != plan.Done && (r.Outcome == plan.Act || e.opens == nil || !e.opens(p)) {

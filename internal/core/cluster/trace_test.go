@@ -49,6 +49,7 @@ func TestTraces(t *testing.T) {
 		"follows-the-spec-before-tickets":        traceFollowing,
 		"stops-and-starts":                       traceStop,
 		"flushes-for-a-task":                     traceTask,
+		"repairs-a-table":                        traceRepair,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &trace{}
@@ -488,6 +489,11 @@ func traceTask(t *testing.T, s *trace) {
 	s.runUntilIdle(w, nil)
 	s.say("\nIts time is over.")
 	w.now = w.now.Add(time.Minute)
+	s.runUntilIdle(w, nil)
+}
+
+func traceRepair(t *testing.T, s *trace) {
+	w := withTable(t)
 	s.runUntilIdle(w, nil)
 }
 

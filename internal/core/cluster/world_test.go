@@ -155,6 +155,7 @@ func (w *world) node(name string) *facts.Node {
 // pass makes one pass: decide, write, and let the agents work.
 func (w *world) pass() plan.Plan {
 	w.t.Helper()
+	w.readRepairs()
 	made := Next(w.snapshot, w.now)
 	if !w.observed {
 		if again := Next(asObserved(w.snapshot), w.now); !reflect.DeepEqual(again, made) {

@@ -63,11 +63,28 @@ type Agent struct {
 	// if it is not known.
 	GCGrace time.Duration `json:"gcGrace,omitempty"`
 
+	// Tables of users and of roles that have more than one replica, by their names; nil if they are
+	// not known.
+	Tables []Table `json:"tables,omitempty"`
+
 	// Space on the data volume; nil if it is not known.
 	Space *Space `json:"space,omitempty"`
 
 	// Ring is nil while no JVM answers.
 	Ring *Ring `json:"ring,omitempty"`
+}
+
+// Table is one that has more than one replica, and what the node holds of it.
+type Table struct {
+	ID       string `json:"id"`
+	Keyspace string `json:"keyspace"`
+	Name     string `json:"name"`
+	// GCGrace is how long it keeps deletions, in nanoseconds.
+	GCGrace time.Duration `json:"gcGrace"`
+	// Compaction is the class of its strategy.
+	Compaction string `json:"compaction,omitempty"`
+	// Bytes are the size of its SSTables here, as the next power of two; 0 if it has none.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // Space is what a data volume has room for, in bytes.

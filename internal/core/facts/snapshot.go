@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -13,6 +14,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/repair"
 )
 
 // Snapshot is everything known about one cluster at one moment. It is gathered once per pass and
@@ -47,6 +49,11 @@ type Snapshot struct {
 	// Expandable says of the storage classes of claims that are to grow whether their volumes can,
 	// by name. One that is missing is not known.
 	Expandable map[string]bool
+	// Repairs is what is proven to be repaired; nil if nothing is known. RepairZone is the time zone
+	// of spec.repair.window, nil for UTC; NoRepairZone says that there is none of the name.
+	Repairs      *repair.History
+	RepairZone   *time.Location
+	NoRepairZone bool
 	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go
 	// before this one begins.
 	Predecessor []ObjectName

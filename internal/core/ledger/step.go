@@ -39,6 +39,8 @@ const (
 	RollOut Kind = "RollOut"
 	// Repair repairs all that some nodes hold.
 	Repair Kind = "Repair"
+	// RepairTables repairs ranges of tables before their deadlines.
+	RepairTables Kind = "RepairTables"
 	// UpgradeSSTables rewrites what the nodes of a rack hold in another format than they write now.
 	UpgradeSSTables Kind = "UpgradeSSTables"
 	// Rotate gives the superuser the password that its Secret has now.

@@ -47,7 +47,11 @@ var (
 		"reason")
 	Notices   = ofCluster("notices", "Entries of status.notices.")
 	NoticesBy = ofCluster("notices_by_reason", "Entries of status.notices with a reason; absent for none.", "reason")
-	LastPass  = ofCluster("last_pass_timestamp_seconds", "When the last pass that saw the cluster ended, in Unix time.")
+	Repaired  = ofCluster("oldest_repair_timestamp_seconds",
+		"When the part of a table with the earliest deadline was last repaired, in Unix time; absent if it never was.")
+	RepairDeadline = ofCluster("repair_deadline_timestamp_seconds",
+		"The earliest deadline of a repair, in Unix time; absent while no table is known.")
+	LastPass = ofCluster("last_pass_timestamp_seconds", "When the last pass that saw the cluster ended, in Unix time.")
 )
 
 // Of the operator itself.
@@ -82,7 +86,7 @@ var CassandraUp = &Family{"cassandra_up", "Whether the JVM gave its metrics.", g
 // OfCluster, OfOperator and OfAgent are all that there are.
 var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
-		BlockedBy, Notices, NoticesBy, LastPass}
+		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, Passes}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateEnd, AgentAPISilence,
 		AgentJVMSilence, CassandraUp}

@@ -123,6 +123,8 @@ type JVM struct {
 	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table;
 	// nil while it is not known.
 	GCGrace *time.Duration
+	// Tables as facts.Agent has them; nil while they are not known.
+	Tables []facts.Table
 	// Problem is the error of the last question; empty if it was answered.
 	Problem string
 	// FatalLine is the last line by which an ended JVM explained itself, if there is one.

@@ -28,6 +28,8 @@ type Plan struct {
 	Exceptions []v1alpha1.ExceptionStatus `json:"exceptions,omitempty"`
 	// Recommended are operations that a person should start.
 	Recommended []v1alpha1.Recommendation `json:"recommended,omitempty"`
+	// Repair is when tables were repaired; nil if that is not known.
+	Repair *v1alpha1.RepairStatus `json:"repair,omitempty"`
 	// Current is the step that is open or next; nil when all is done.
 	Current *v1alpha1.StepStatus `json:"current,omitempty"`
 	// Finished are the steps that this plan closes.

@@ -170,6 +170,18 @@ func Seeds(owner Owner, addresses, replaced []string) *corev1.ConfigMap {
 	return out
 }
 
+// RepairsKey is the key of the history of repairs in its ConfigMap.
+const RepairsKey = "history"
+
+// Repairs is the ConfigMap with what is proven to be repaired.
+func Repairs(owner Owner, history string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: owner.meta(v1alpha1.RepairsName(owner.Name), v1alpha1.ComponentCassandra),
+		Data:       map[string]string{RepairsKey: history},
+	}
+}
+
 // SeedsIn are the addresses in the ConfigMap of seeds; none if there is no ConfigMap.
 func SeedsIn(m *corev1.ConfigMap) []string {
 	if m == nil || m.Data[layout.SeedsKey] == "" {

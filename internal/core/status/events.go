@@ -80,6 +80,9 @@ func (c *changes) steps() {
 		if slices.ContainsFunc(c.before.OpenSteps, func(b v1alpha1.OpenStep) bool { return b.ID == s.ID }) {
 			continue
 		}
+		if ledger.Kind(s.Step) == ledger.RepairTables {
+			continue // one follows on another for ever
+		}
 		message, nodes := s.Step, []string(nil)
 		if now := c.after.Step; now != nil && now.Name == s.Step {
 			message, nodes = s.Step+": "+now.Message, now.Nodes

@@ -58,6 +58,12 @@ func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Tim
 			add(by.Family, float64(by.counts[reason]), reason)
 		}
 	}
+	if is.Repair != nil && is.Repair.Oldest != nil && is.Repair.Mode != v1alpha1.RepairOff {
+		if last := is.Repair.Oldest.LastRepaired; last != nil {
+			add(metrics.Repaired, unix(last.Time))
+		}
+		add(metrics.RepairDeadline, unix(is.Repair.Oldest.Deadline.Time))
+	}
 	add(metrics.LastPass, unix(now))
 	return out
 }

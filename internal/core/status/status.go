@@ -50,6 +50,7 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 		Datacenters: datacenters(s),
 		Version:     versions(s),
 		Seeds:       decided.Seeds,
+		Repair:      repairStatus(s, decided.Repair),
 		Security:    security(s),
 		Recommended: bounded(decided.Recommended, len(decided.Recommended),
 			func(r *v1alpha1.Recommendation) (*[]string, *string) { return &r.Nodes, &r.Message }),
@@ -63,6 +64,15 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 	out.Step = step(decided, previous.Step, now)
 	setConditions(&out, s, decided, failure, now)
 	return out
+}
+
+// repairStatus is what is known of repairs now, else what was known last: while no agent tells which
+// tables there are.
+func repairStatus(s *facts.Snapshot, now *v1alpha1.RepairStatus) *v1alpha1.RepairStatus {
+	if now == nil && s.Ledger.HasRing() {
+		return s.Cluster.Status.Repair
+	}
+	return now
 }
 
 // security is how the ring is protected. One that was made by an earlier release of Helenus asks

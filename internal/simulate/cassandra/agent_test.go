@@ -68,7 +68,7 @@ func TestTheAgentsOwnCodeStartsServesAndStopsANode(t *testing.T) {
 				!slices.Equal(altered, []string{"system_auth"}) {
 				t.Errorf("%q, error %v", altered, err)
 			}
-			if grace, err := p.SmallestGCGrace(ctx); err != nil || grace != 0 {
+			if _, grace, err := p.Tables(ctx); err != nil || grace != 0 {
 				t.Errorf("grace %s, error %v", grace, err)
 			}
 			if err := errors.Join(jvm.ReloadSeeds(ctx), jvm.CloseNative(ctx), jvm.Drain(ctx)); err != nil {

@@ -2,13 +2,16 @@ package cassandra
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/process"
 )
@@ -212,33 +215,38 @@ func (s *Session) CreateTable(ctx context.Context, keyspaceName, table string, g
 	return nil
 }
 
-// SmallestGCGrace is cql.Session.SmallestGCGrace.
-func (s *Session) SmallestGCGrace(ctx context.Context) (time.Duration, bool, error) {
+// Tables is cql.Session.Tables.
+func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest time.Duration, err error) {
 	if err := s.round(ctx); err != nil {
-		return 0, false, fmt.Errorf("read gc_grace_seconds of tables: %w", err)
+		return nil, 0, fmt.Errorf("read tables: %w", err)
 	}
-	smallest := 0
-	for name, k := range s.p.schema {
+	for _, name := range slices.Sorted(maps.Keys(s.p.schema)) {
+		k := s.p.schema[name]
 		if systemKeyspace(name) || k.replication.TotalFactor() == 1 {
 			continue
 		}
-		for _, seconds := range k.tables {
-			if seconds > 0 && (smallest == 0 || seconds < smallest) {
-				smallest = seconds
+		for _, table := range slices.Sorted(maps.Keys(k.tables)) {
+			grace := time.Duration(k.tables[table]) * time.Second
+			if grace > 0 && (smallest == 0 || grace < smallest) {
+				smallest = grace
 			}
+			sum := sha256.Sum256([]byte(name + "." + table)) // of a table whose id says nothing of its age
+			tables = append(tables, facts.Table{
+				ID:       fmt.Sprintf("%x-%x-3%.3x-8%.3x-%x", sum[:4], sum[4:6], int(sum[6])<<4, int(sum[8])<<4, sum[10:16]),
+				Keyspace: name, Name: table, GCGrace: grace, Compaction: "SizeTieredCompactionStrategy",
+			})
 		}
 	}
-	return time.Duration(smallest) * time.Second, smallest > 0, nil
+	return tables, smallest, nil
 }
 
-// SmallestGCGrace is execute.JVM.SmallestGCGrace: 0 without such a table.
-func (p *Process) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+// Tables is execute.JVM.Tables.
+func (p *Process) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) {
 	s, err := p.CQL(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	grace, _, err := s.SmallestGCGrace(ctx)
-	return grace, err
+	return s.Tables(ctx)
 }
 
 // ForgetStreamedRanges is execute.JVM.ForgetStreamedRanges.

@@ -113,6 +113,9 @@ func (d *Disk) WipeRows() {
 	d.log, d.segments, d.roles = d.table, false, nil
 }
 
+// LoseRows loses the SSTables of a keyspace.
+func (d *Disk) LoseRows(keyspace string) { delete(d.data, keyspace) }
+
 // Clone is a copy as a snapshot of the volume makes it.
 func (d *Disk) Clone() *Disk {
 	c := *d

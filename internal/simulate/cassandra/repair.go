@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -45,6 +46,10 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 				"but DC is %s", text, p.settings.datacenter)
 		}
 	}
+	ranges, failed := p.rangesOf(options["ranges"])
+	if failed != nil {
+		return nil, failed
+	}
 	var hosts []string
 	if text := options["hosts"]; text != "" {
 		hosts = strings.Split(text, ",")
@@ -64,7 +69,8 @@ func (p *Process) repairAsync(arguments []json.RawMessage) (json.RawMessage, *ja
 		if r.state != repairRuns {
 			return
 		}
-		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters, hosts); err != "" {
+		if err := p.repairRanges(name, k.replication, options["primaryRange"] == "true", datacenters, hosts,
+			ranges); err != "" {
 			r.state, r.messages = "FAILED", []string{err}
 			return
 		}
@@ -94,6 +100,22 @@ func (p *Process) terminateRepairs() *javaError {
 	return nil
 }
 
+// rangesOf reads the option of the name. The product asks for none that wraps around.
+func (p *Process) rangesOf(text string) ([]ring.Range, *javaError) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []ring.Range
+	for _, part := range strings.Split(text, ",") {
+		var r ring.Range
+		if _, err := fmt.Sscanf(part, "%d:%d", &r.Start, &r.End); err != nil || r.Start >= r.End {
+			return nil, exception(illegalArgument, "Invalid range %s", part)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
 // assertKeyspace is what an unknown keyspace comes to where Cassandra asserts that it is known:
 // with assertions on, as in the image's options, an Error.
 func (p *Process) assertKeyspace(name string, otherwise *javaError) *javaError {
@@ -105,7 +127,7 @@ func (p *Process) assertKeyspace(name string, otherwise *javaError) *javaError {
 
 // repairRanges makes the replicas of this node's ranges the same.
 func (p *Process) repairRanges(name string, replication ring.Replication, primary bool,
-	datacenters, hosts []string) string {
+	datacenters, hosts []string, ranges []ring.Range) string {
 	present := p.ringsNow().present
 	keys := map[string]bool{}
 	replicas := func(t ring.Token) ([]*Process, string) {
@@ -150,7 +172,12 @@ func (p *Process) repairRanges(name string, replication ring.Replication, primar
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		members, _ := replicas(tokenOf(key))
+		token := tokenOf(key)
+		if len(ranges) > 0 && !slices.ContainsFunc(ranges,
+			func(r ring.Range) bool { return r.Start < token && token <= r.End }) {
+			continue
+		}
+		members, _ := replicas(token)
 		var newest cell
 		for _, m := range members {
 			if c := m.disk.data[name][key]; c.at > newest.at {

@@ -73,8 +73,8 @@ func TestTheSmallestGCGraceIsThatOfAReplicatedTableOfUsers(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(3)
 	if err := l.cql(p[0], func(ctx context.Context, s *Session) error {
-		if _, some, err := s.SmallestGCGrace(ctx); err != nil || some {
-			t.Errorf("without tables: some %v, error %v", some, err)
+		if tables, grace, err := s.Tables(ctx); err != nil || grace != 0 || len(tables) > 0 {
+			t.Errorf("without tables: %v, grace %s, error %v", tables, grace, err)
 		}
 		return errors.Join(s.CreateKeyspace(ctx, "shop", map[string]int{"dc1": 3}),
 			s.CreateKeyspace(ctx, "scratch", map[string]int{"dc1": 1}),
@@ -85,9 +85,9 @@ func TestTheSmallestGCGraceIsThatOfAReplicatedTableOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.cql(p[2], func(ctx context.Context, s *Session) error {
-		grace, some, err := s.SmallestGCGrace(ctx)
-		if grace != time.Hour || !some {
-			t.Errorf("grace %s, some %v", grace, some)
+		tables, grace, err := s.Tables(ctx)
+		if grace != time.Hour || len(tables) != 2 || tables[0].Name != "carts" || len(tables[0].ID) != 36 {
+			t.Errorf("grace %s, tables %+v", grace, tables)
 		}
 		return err
 	}); err != nil {

@@ -17,6 +17,7 @@ var words = []any{
 	"-Xss1m", "-Xss2m", "metadata.name", "50%", "25%", "PersistentVolumeClaim", "/extra/*.jar", "/opt/one.jar",
 	"shop.*", "*.t_1",
 	"2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z", "20m", "1h", "10.1.0.0/16", "10.0.0.0/12", "",
+	"22:00", "23:30", "2h", "UTC", "Europe/Berlin",
 	// What nobody takes.
 	"not a word!", strings.Repeat("x", 70000),
 }

@@ -175,12 +175,12 @@ func (j *jvmHost) Streams(ctx context.Context) (facts.Transfer, error) {
 	return j.JVM.Streams(ctx)
 }
 
-// SmallestGCGrace reads it from the schema.
-func (j *jvmHost) SmallestGCGrace(ctx context.Context) (time.Duration, error) {
+// Tables reads them from the schema.
+func (j *jvmHost) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) {
 	if j.s.jvm == nil {
-		return 0, errUnreachable
+		return nil, 0, errUnreachable
 	}
-	return j.s.jvm.SmallestGCGrace(ctx)
+	return j.s.jvm.Tables(ctx)
 }
 
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.

@@ -136,7 +136,7 @@ func deletionsForgotten() world.Wrap {
 
 type forgotten struct{ execute.JVM }
 
-func (forgotten) SmallestGCGrace(context.Context) (time.Duration, error) { return 0, nil }
+func (forgotten) Tables(context.Context) ([]facts.Table, time.Duration, error) { return nil, 0, nil }
 
 // phase says that a node is in a phase.
 func phase(name string, p v1alpha1.NodePhase) func(*world.World) bool {

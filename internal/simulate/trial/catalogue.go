@@ -109,7 +109,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), leaveScenarios(),
+		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), repairScenarios(), leaveScenarios(),
 		stopScenarios(), replaceScenarios())...)
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -66,4 +68,9 @@ func ThreeRacks(change func(*v1alpha1.CassandraCluster)) *v1alpha1.CassandraClus
 }
 
 // OneNode is a cluster of one node.
-func OneNode() *v1alpha1.CassandraCluster { return oneNode.cluster(confine) }
+func OneNode() *v1alpha1.CassandraCluster {
+	return oneNode.cluster(confine, func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Repair.Window = &v1alpha1.RepairWindow{Start: "01:00",
+			Duration: metav1.Duration{Duration: 6 * time.Hour}}
+	})
+}

@@ -99,6 +99,15 @@ func All() []Alert {
 			Look:       "`status.step` has its progress and what it waits for.",
 			Commands:   []string{"kubectl helenus status orders", "kubectl get cassandranodes"},
 		},
+		{
+			Name: "HelenusRepairDeadlineMissed", Severity: Warning, For: time.Hour,
+			Expression: "time() - " + metrics.RepairDeadline.Name + " > 0",
+			Summary:    "a table of " + ofCluster + " was not repaired for longer than it keeps deletions",
+			Means:      "A replica may have forgotten a deletion that another one has missed: deleted rows may come back.",
+			Look: "`status.repair.oldest` names the table and its range, `status.notices` and `status.blocked` what holds " +
+				"its repair up.",
+			Commands: []string{"kubectl helenus status orders"},
+		},
 
 		{
 			Name: "HelenusOperatorAbsent", Severity: Critical, For: 10 * time.Minute,

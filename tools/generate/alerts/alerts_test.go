@@ -25,6 +25,8 @@ var series = map[string]struct{ fires, silent string }{
 	"HelenusStepBlocked": {"helenus_cluster_blocked_steps 1x70", "helenus_cluster_blocked_steps 1x55 0 1x55"},
 	"HelenusStepTakesLong": {"helenus_cluster_step_opened_timestamp_seconds 0x1500",
 		"helenus_cluster_step_opened_timestamp_seconds 0x1400"},
+	"HelenusRepairDeadlineMissed": {"helenus_cluster_repair_deadline_timestamp_seconds 600x90",
+		"helenus_cluster_repair_deadline_timestamp_seconds 6000x90"},
 	"HelenusOperatorAbsent": {"other 1x20", "helenus_pass_seconds_count 7x1500"},
 	"HelenusPassesFail":     {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
 	"HelenusJVMRestarts": {"helenus_agent_jvm_restarts_total 0 0 1 2 3x10",

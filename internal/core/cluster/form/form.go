@@ -59,9 +59,12 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 	return &procedure.Opening{
 		Stage: ledger.StageTickets, Datacenters: v.WantedDatacenters(), Nodes: names,
 		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
-		Change: func(r *ledger.Ring) { r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith() },
-		Why:    "all tickets at once",
-		Event:  "FormingRing", EventMessage: nodes + " get their tickets at once",
+		Change: func(r *ledger.Ring) {
+			r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith()
+			r.MadeWith.Repair = v1alpha1.RepairAutomatic
+		},
+		Why:   "all tickets at once",
+		Event: "FormingRing", EventMessage: nodes + " get their tickets at once",
 		ResultMessage: "issued join tickets to " + nodes,
 	}, nil
 }

@@ -298,12 +298,14 @@ func (e *Engine) openBudgets() []string {
 	return out
 }
 
-// Budget is the disruption budget of a datacenter. While no step is open a pod that is not ready
+// Budget is the disruption budget of a datacenter. While no step is open but one that repairs tables
+// a pod that is not ready
 // can be evicted always: it would keep its host from being drained. While one is open it may be a
 // node that joins, or a replica that the step waits for.
 func Budget(v *assess.View, datacenter string, rangesMove bool) *policyv1.PodDisruptionBudget {
 	unready := policyv1.IfHealthyBudget
-	if v.HasRing() && !rangesMove && !v.LedgerLost && len(v.Ledger.Open()) == 0 {
+	open := slices.ContainsFunc(v.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind != ledger.RepairTables })
+	if v.HasRing() && !rangesMove && !v.LedgerLost && !open {
 		unready = policyv1.AlwaysAllow
 	}
 	return render.Budget(v.Owner(), datacenter, MinAvailable(v, datacenter, rangesMove), unready)

@@ -276,7 +276,7 @@ func (s *Step) CancelOn(nodes []string, why string) []string {
 // cancelBegun asks the agent of a node to end an operation that runs. Cassandra ends no single
 // repair, but all that a node has to do with: one that runs beside others is left to its end.
 func (e *Engine) cancelBegun(n *facts.Node, o *v1alpha1.OperationIntent, why string) {
-	if o.Withdraw != nil && o.Withdraw.Cancel || o.Type == v1alpha1.OperationRepair && e.repairsBeside(o.ID) {
+	if o.Withdraw != nil && o.Withdraw.Cancel || o.Type == v1alpha1.OperationRepair && e.repairsBeside(n.Name, o.ID) {
 		return
 	}
 	e.updateRecord(n.Name, false, why, func(spec *v1alpha1.CassandraNodeSpec) {
@@ -286,11 +286,15 @@ func (e *Engine) cancelBegun(n *facts.Node, o *v1alpha1.OperationIntent, why str
 	})
 }
 
-// repairsBeside says that a node has another repair to do than that of an id.
-func (e *Engine) repairsBeside(id string) bool {
+// repairsBeside says that a node has another repair to do than that of an id on a node. Other nodes
+// that repair tables by the same step have no replica in common with it.
+func (e *Engine) repairsBeside(name, id string) bool {
+	step := e.view.Ledger.StepByID(ledger.OfIntent(id))
+	apart := step != nil && step.Kind == ledger.RepairTables
 	return slices.ContainsFunc(e.view.Records(), func(n *facts.Node) bool {
 		return slices.ContainsFunc(Unfinished(n), func(o v1alpha1.OperationIntent) bool {
-			return o.Type == v1alpha1.OperationRepair && o.ID != id
+			return o.Type == v1alpha1.OperationRepair && o.ID != id &&
+				(!apart || n.Name == name || ledger.OfIntent(o.ID) != step.ID)
 		})
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/repair"
 )
 
 // Step is an open step as its own stages see it. Through it they write the records of its nodes,
@@ -82,6 +83,31 @@ func (s *Step) Advance(live bool, why string, to ledger.Stage) {
 // Withdraw takes nodes out of the wave.
 func (s *Step) Withdraw(why string, nodes ...string) {
 	s.Write(true, why, func(_ *ledger.Ring, own *ledger.Step) { own.Withdrawn = append(own.Withdrawn, nodes...) })
+}
+
+// PutRepairs writes down what is proven to be repaired.
+func (s *Step) PutRepairs(h *repair.History) {
+	v := s.engine.view
+	want := render.Repairs(v.Owner(), repair.Encode(h))
+	have := v.Shared.ConfigMaps[want.Name]
+	if have == nil {
+		s.engine.draft.Write(plan.Write{Verb: plan.Create, Object: want})
+		return
+	}
+	now := have.DeepCopy()
+	now.Data = want.Data
+	s.engine.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.UID,
+		Why: "tables are repaired"})
+}
+
+// OpenedAt is when the step was opened.
+func (s *Step) OpenedAt() time.Time { return s.open.OpenedAt }
+
+// End ends a step that is one of many, and of no interest to people by itself.
+func (s *Step) End() {
+	id := s.open.ID
+	s.engine.draft.Current = nil
+	s.engine.putLedger(false, "the step is closed", func(l *ledger.Ledger) { l.CloseStep(id) })
 }
 
 // Close ends the step.

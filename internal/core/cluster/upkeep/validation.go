@@ -311,6 +311,10 @@ func (k *Keeper) checkNumbers() error {
 // formed.
 func (k *Keeper) checkLedger() error {
 	errs := []error{k.checkMadeWith(), k.checkEncryption()}
+	if w := k.Cluster.Spec.Repair.Window; w != nil && k.NoRepairZone {
+		errs = append(errs, fmt.Errorf("repair.window.timeZone %q is not in the IANA time zone database: allowed are "+
+			"its names, such as UTC or Europe/Berlin", w.TimeZone))
+	}
 	for i := range k.Cluster.Spec.Datacenters {
 		dc := &k.Cluster.Spec.Datacenters[i]
 		if have, known := k.Ledger.Replication[dc.Name]; known &&

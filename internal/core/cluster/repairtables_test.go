@@ -1,0 +1,214 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/repair"
+)
+
+// withTable is a ring of three nodes with one table, of which nothing is known to be repaired.
+func withTable(t *testing.T) *world {
+	t.Helper()
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	for _, n := range w.snapshot.Nodes {
+		n.Agent.Tables = []facts.Table{{ID: "a", Keyspace: "shop", Name: "rows", GCGrace: 240 * time.Hour, Bytes: 1 << 20,
+			Compaction: "UnifiedCompactionStrategy"}}
+	}
+	w.ends(v1alpha1.OperationSucceeded)
+	return w
+}
+
+// ends has operations end so; those of no phase run on.
+func (w *world) ends(phase v1alpha1.OperationPhase) {
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		have := n.Record.Status.Operation(o.ID)
+		now := metav1.NewTime(w.now)
+		switch {
+		case have != nil && have.Phase.Final():
+			return n.Record.Status.Operations
+		case o.Withdraw != nil && o.Withdraw.Cancel:
+			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationCancelled, StartedAt: have.StartedAt,
+				FinishedAt: &now}}
+		case phase == "":
+			begun := &now
+			if have != nil {
+				begun = have.StartedAt
+			}
+			return []v1alpha1.OperationStatus{{ID: o.ID, Phase: v1alpha1.OperationRunning, StartedAt: begun}}
+		}
+		return []v1alpha1.OperationStatus{{ID: o.ID, Phase: phase, StartedAt: &now, FinishedAt: &now, Message: "so it is"}}
+	}
+}
+
+// readRepairs has the snapshot carry what is kept of repairs, as the operator reads it.
+func (w *world) readRepairs() {
+	if m := w.snapshot.Shared.ConfigMaps[v1alpha1.RepairsName("orders")]; m != nil {
+		h, err := repair.Decode(m.Data[render.RepairsKey])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.snapshot.Repairs = h
+	}
+}
+
+func lastRepaired(p plan.Plan) *metav1.Time { return p.Repair.Oldest.LastRepaired }
+
+// A table is repaired once, which is kept, and again when its time has come; in between nothing is
+// written.
+func TestATableIsRepairedInTime(t *testing.T) {
+	w := withTable(t)
+	began := w.now
+	made := w.settle()
+	last := lastRepaired(made)
+	if last == nil || last.After(began) || w.open() != nil || *made.Repair.Progress != 100 || len(made.Notices) > 0 ||
+		made.Repair.Tables[0].Name != "shop.rows" || made.Repair.Tables[0].Compaction != "UnifiedCompactionStrategy" ||
+		!made.Repair.Oldest.Deadline.Time.Equal(last.Add(240*time.Hour)) {
+		t.Fatalf("%+v\n%s", made.Repair, made)
+	}
+	for range 191 {
+		w.now = w.now.Add(time.Hour)
+		if made := w.pass(); len(made.Writes) > 0 {
+			t.Fatalf("%s after the repair: %s", w.now.Sub(last.Time), made)
+		}
+	}
+	w.now = last.Add(192 * time.Hour)
+	if again := lastRepaired(w.settle()); again == nil || again.Sub(last.Time) < 192*time.Hour {
+		t.Errorf("repaired at %s, then %s", last, again)
+	}
+}
+
+// Nothing but the word of Cassandra, through the agent, makes a unit repaired.
+func TestWhatDoesNotCountAsRepaired(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase     v1alpha1.OperationPhase
+		change    func(*world)
+		postponed bool
+	}{
+		"it failed":          {v1alpha1.OperationFailed, func(*world) {}, true},
+		"its JVM has ended":  {v1alpha1.OperationInterrupted, func(*world) {}, true},
+		"it was withdrawn":   {v1alpha1.OperationWithdrawn, func(*world) {}, false},
+		"it takes too long":  {"", func(w *world) { w.now = w.now.Add(16 * time.Minute) }, true},
+		"its pod is deleted": {"", func(w *world) { w.snapshot.Nodes[w.coordinator()].Record.Status.PodUID = "gone" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withTable(t)
+			w.ends("")
+			w.settle()
+			if w.open() == nil {
+				t.Fatal("it does not begin")
+			}
+			node := w.coordinator()
+			if w.ends(c.phase); c.phase == "" {
+				w.ends("")
+			}
+			if c.change(w); c.phase != "" {
+				w.agents()
+			}
+			for range 20 {
+				if w.pass(); w.open() == nil {
+					break
+				}
+			}
+			m := w.snapshot.Shared.ConfigMaps[v1alpha1.RepairsName("orders")]
+			if w.open() != nil || m == nil {
+				t.Fatalf("step %+v, kept %v", w.open(), m)
+			}
+			h, err := repair.Decode(m.Data[render.RepairsKey])
+			if err != nil || h.Tables["a"] != nil && len(h.Tables["a"].Runs) > 0 {
+				t.Errorf("it counts as repaired: %+v, %v", h.Tables["a"], err)
+			}
+			if got := w.snapshot.Ledger.IsPostponed(ledger.RepairTables, node, w.now); got != c.postponed {
+				t.Errorf("postponed %t", got)
+			}
+		})
+	}
+}
+
+// coordinator is the node that is asked for the first unit of the open step.
+func (w *world) coordinator() string {
+	for _, n := range w.snapshot.Names() {
+		if r := w.snapshot.Nodes[n].Record; r != nil && slices.ContainsFunc(r.Spec.Operations,
+			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationRepair }) {
+			return n
+		}
+	}
+	w.t.Fatal("no node is asked")
+	return ""
+}
+
+func TestWhoRepairs(t *testing.T) {
+	const mode = v1alpha1.RepairAutomatic
+	for name, c := range map[string]struct {
+		change          func(*world)
+		opens           bool
+		notice, advised string
+	}{
+		"the operator":    {func(*world) {}, true, "", ""},
+		"nobody":          {func(w *world) { w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairOff }, false, "", ""},
+		"a person":        {func(w *world) { w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairRecommend }, false, "", "shop.rows"},
+		"an earlier ring": {func(w *world) { w.snapshot.Ledger.MadeWith = nil }, false, "", "shop.rows"},
+		"an earlier ring that is asked": {func(w *world) {
+			w.snapshot.Ledger.MadeWith, w.snapshot.Cluster.Spec.Repair.Mode = nil, mode
+		}, true, "", ""},
+		"Reaper": {func(w *world) {
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+				"reaper_db": "NetworkTopologyStrategy {dc1=3}"})
+		}, false, "Reaper", ""},
+		"Cassandra": {func(w *world) {
+			for _, n := range w.snapshot.Nodes {
+				n.Record.Spec.Configuration.CassandraYaml = v1alpha1.Settings{
+					"auto_repair": {Raw: []byte(`{"enabled": true}`)}}
+			}
+		}, false, "auto_repair", ""},
+		"the table is left out": {func(w *world) {
+			w.snapshot.Cluster.Spec.Repair.ExcludeTables = []string{"shop.rows"}
+		}, false, "", ""},
+		"a replica is down": {func(w *world) { w.snapshot.Nodes["orders-dc1-r2-0"].Agent.Ring = nil }, false, "is down", ""},
+		"a node joins or leaves": {func(w *world) {
+			w.strangers = []facts.Endpoint{{Address: "10.9.9.9", HostID: "x", Status: facts.StatusBootstrap, Live: true}}
+			w.agents()
+		}, false, "", ""},
+		"a short grace": {func(w *world) {
+			for _, n := range w.snapshot.Nodes {
+				n.Agent.Tables[0].GCGrace = time.Hour
+			}
+		}, true, "less than a day", ""},
+		"the window is shut": {func(w *world) {
+			w.snapshot.Cluster.Spec.Repair.Window = &v1alpha1.RepairWindow{Start: "22:00",
+				Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}
+			w.snapshot.RepairZone = time.UTC
+			w.snapshot.Ledger.MadeWith.Repair = mode
+			w.snapshot.Cluster.CreationTimestamp = metav1.NewTime(w.now.Add(-200 * time.Hour))
+		}, false, "", ""},
+	} {
+		w := withTable(t)
+		c.change(w)
+		made := next(w)
+		opens, notices, advised := false, "", ""
+		for _, write := range made.Writes {
+			opens = opens || write.Ledger != nil && slices.ContainsFunc(write.Ledger.Maintenance,
+				func(s *ledger.Step) bool { return s.Kind == ledger.RepairTables })
+		}
+		for _, n := range made.Notices {
+			notices += n.Message
+		}
+		for _, r := range made.Recommended {
+			advised += r.Message
+		}
+		if opens != c.opens || !strings.Contains(notices, c.notice) || !strings.Contains(advised, c.advised) ||
+			c.advised == "" && advised != "" {
+			t.Errorf("%s: opens %t, notices %q, advised %q\n%s", name, opens, notices, advised, made)
+		}
+	}
+}

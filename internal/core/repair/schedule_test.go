@@ -1,0 +1,244 @@
+package repair
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/internal/core/ring"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// sceneOf has a ring of nodes with tokens, three racks and some tables with three replicas.
+func sceneOf(tb testing.TB, nodes, tokens, tables int) *Scene {
+	tb.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	var members []ring.Node
+	for i := range nodes {
+		n := ring.Node{ID: fmt.Sprintf("host-%04d", i), Datacenter: "dc1", Rack: fmt.Sprintf("r%d", i%3)}
+		for range tokens {
+			n.Tokens = append(n.Tokens, ring.Token(random.Int64()-random.Int64()))
+		}
+		members = append(members, n)
+	}
+	r, err := ring.New(members)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Scene{Now: start, Ring: r, History: &History{}, Policy: Policy{Target: 80, Intensity: 50},
+		Node: func(id string) (string, bool, bool) { return id, true, true }}
+	for i := range tables {
+		s.Tables = append(s.Tables, Table{TableOf: TableOf{ID: fmt.Sprint(i), Keyspace: fmt.Sprintf("k%d", i/10),
+			Name: fmt.Sprintf("t%d", i), Replication: "NetworkTopologyStrategy {dc1=3}"}, GCGrace: 240 * time.Hour,
+			Bytes: 64 << 30})
+	}
+	return s
+}
+
+// run repairs until nothing is due for a time, and returns how often something was.
+func (s *Scene) run(t *testing.T, until time.Time) (waves int) {
+	t.Helper()
+	for s.Now.Before(until) {
+		units, _, wait := s.Next()
+		if len(units) == 0 {
+			s.Now = s.Now.Add(max(wait, time.Second))
+			continue
+		}
+		waves++
+		busy := map[string]bool{}
+		began := s.Now
+		for _, u := range units {
+			for _, r := range u.Replicas {
+				if busy[r] {
+					t.Fatalf("%s is in two units of %+v", r, units)
+				}
+				busy[r] = true
+			}
+			if e := u.Expected(); e > 2*unitTakes {
+				t.Fatalf("a unit takes %s: %+v", e, u)
+			}
+		}
+		s.Now = s.Now.Add(unitTakes)
+		s.History = s.History.With(units, began)
+		s.History.Ended, s.History.Took = s.Now, unitTakes
+	}
+	return waves
+}
+
+// A year of a small ring: no deadline of any range passes, and between two rounds nothing is done.
+func TestNoDeadlinePasses(t *testing.T) {
+	s := sceneOf(t, 6, 8, 3)
+	s.Tables[1].GCGrace, s.Tables[2].GCGrace = 72*time.Hour, time.Hour
+	s.Tables[2].Bytes = 1 << 20
+	for i := range s.Tables {
+		s.Tables[i].Since = start
+	}
+	waves := 0
+	for day := range 60 {
+		waves += s.run(t, start.Add(time.Duration(day+1)*24*time.Hour))
+		for i := range s.Tables {
+			table := &s.Tables[i]
+			if r, last, _ := s.Oldest(table); s.Now.After(last.Add(table.Grace())) {
+				t.Fatalf("on day %d: %s %s was last repaired at %s", day, table, r, last)
+			}
+		}
+	}
+	if waves < 60 || waves > 60*288/2 {
+		t.Errorf("%d waves", waves)
+	}
+}
+
+func TestWhatIsDue(t *testing.T) {
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		change func(*Scene)
+		units  bool
+		wait   time.Duration
+	}{
+		"nothing is proven":        {func(*Scene) {}, true, 0},
+		"the table is young":       {func(s *Scene) { s.Tables[0].Since = start.Add(-7 * day) }, false, day},
+		"the table is old":         {func(s *Scene) { s.Tables[0].Since = start.Add(-8 * day) }, true, 0},
+		"a short grace is a day":   {func(s *Scene) { s.Tables[0].Since, s.Tables[0].GCGrace = start, 0 }, false, 80 * day / 100},
+		"it was repaired":          {func(s *Scene) { s.all(start.Add(-15 * day / 2)) }, false, day / 2},
+		"with another replication": {func(s *Scene) { s.all(start); s.Tables[0].Replication = "SimpleStrategy {replication_factor=3}" }, true, 0},
+		"one that others hold now is as new": {func(s *Scene) {
+			s.all(start)
+			s.Tables[0].Since = start
+			s.Tables[0].Replication = "SimpleStrategy {replication_factor=3}"
+		}, true, 0},
+		"a pause": {func(s *Scene) { s.History.Ended, s.History.Took = start, 10*time.Minute }, false, 10 * time.Minute},
+		"a pause is never shorter than the time between two writes": {func(s *Scene) { s.History.Ended = start }, false,
+			5 * time.Minute},
+		"the window is shut": {func(s *Scene) {
+			s.Tables[0].Since = start.Add(-8 * day)
+			s.Policy.Window = &Window{Start: 22 * time.Hour, Duration: 4 * time.Hour, Zone: time.UTC}
+		}, false, 10 * time.Hour},
+		"a deadline falls before it opens": {func(s *Scene) {
+			s.Tables[0].Since = start.Add(-240*time.Hour + 9*time.Hour)
+			s.Policy.Window = &Window{Start: 22 * time.Hour, Duration: 4 * time.Hour, Zone: time.UTC}
+		}, true, 0},
+		"it opened yesterday": {func(s *Scene) {
+			s.Tables[0].Since = start.Add(-8 * day)
+			s.Policy.Window = &Window{Start: 22 * time.Hour, Duration: 15 * time.Hour, Zone: time.UTC}
+		}, true, 0},
+		"one replica": {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc1=1}" }, false, pauseLeast},
+	} {
+		s := sceneOf(t, 3, 4, 1)
+		c.change(s)
+		units, _, wait := s.Next()
+		if (len(units) > 0) != c.units || !c.units && wait != c.wait {
+			t.Errorf("%s: %d units, wait %s, want %t, %s", name, len(units), wait, c.units, c.wait)
+		}
+	}
+}
+
+// all notes that all was repaired.
+func (s *Scene) all(at time.Time) {
+	s.History = s.History.With([]Unit{{Tables: []TableOf{s.Tables[0].TableOf},
+		Ranges: []ring.Range{{Start: ring.MinToken, End: ring.MaxToken}}}}, at)
+}
+
+// What has a replica that is down waits, the rest goes on; one that is not to be asked is not.
+func TestANodeThatIsDown(t *testing.T) {
+	s := sceneOf(t, 9, 4, 1)
+	s.Node = func(id string) (string, bool, bool) { return id, id != "host-0001", id != "host-0000" }
+	seen, want := map[string]bool{}, map[string]bool{}
+	for _, set := range s.place(s.Tables[0].Replication).sets {
+		for _, id := range strings.Fields(set) {
+			want[id] = want[id] || !strings.Contains(set, "host-0001")
+		}
+	}
+	delete(want, "host-0001")
+	maps.DeleteFunc(want, func(_ string, w bool) bool { return !w })
+	for s.Now.Before(start.Add(4 * 24 * time.Hour)) {
+		units, down, wait := s.Next()
+		if len(units) == 0 {
+			s.Now = s.Now.Add(wait)
+			continue
+		}
+		if !slices.Equal(down, []string{"host-0001"}) {
+			t.Fatalf("down are %q", down)
+		}
+		for _, u := range units {
+			if u.Node == "host-0000" || slices.Contains(u.Replicas, "host-0001") {
+				t.Fatalf("unit %+v", u)
+			}
+			for _, r := range u.Replicas {
+				seen[r] = true
+			}
+		}
+		s.History = s.History.With(units, s.Now)
+		s.Now = s.Now.Add(5 * time.Minute)
+		s.History.Ended = s.Now
+	}
+	if !maps.Equal(seen, want) {
+		t.Errorf("repaired are %v, want %v", seen, want)
+	}
+}
+
+// The size of units follows what they take.
+func TestUnitsAreCutByWhatTheyTake(t *testing.T) {
+	s := sceneOf(t, 3, 1, 1)
+	sizes := func() float64 {
+		units, _, _ := s.Next()
+		share := 0.0
+		for _, r := range units[0].Ranges {
+			share += r.Size()
+		}
+		return share
+	}
+	units, _, _ := s.Next()
+	usually := sizes()
+	for _, c := range []struct {
+		took time.Duration
+		is   float64
+	}{{units[0].Limit(), 0.5}, {time.Minute, 2}, {unitTakes, 1}} {
+		h := s.History
+		s.History = h.Learn(units[0], c.took)
+		if got := sizes() / usually; got < c.is*0.99 || got > c.is*1.01 {
+			t.Errorf("after %s a unit is %.2f of what it was, want %.2f", c.took, got, c.is)
+		}
+		s.History = h
+	}
+}
+
+// The largest ring: what is proven of it is written, read, and planned with in time.
+func BenchmarkPass(b *testing.B) {
+	s := sceneOf(b, 1000, 16, 50)
+	random := rand.New(rand.NewPCG(3, 4))
+	s.History = &History{Tables: map[string]*Record{}}
+	tokens := s.Ring.Tokens()
+	for _, t := range s.Tables {
+		r := &Record{Replication: t.Replication}
+		for _, end := range append(slices.Clone(tokens), ring.MaxToken) {
+			r.Runs = append(r.Runs, Run{end, start.Add(-time.Duration(random.IntN(196*60))*time.Minute).Unix() / 60})
+		}
+		s.History.Tables[t.ID] = r
+	}
+	text := Encode(s.History)
+	b.Run("Next", func(b *testing.B) {
+		for b.Loop() {
+			if units, _, _ := s.Next(); len(units) == 0 {
+				b.Fatal("nothing is due")
+			}
+		}
+	})
+	b.Run("Encode", func(b *testing.B) {
+		for b.Loop() {
+			Encode(s.History)
+		}
+		b.ReportMetric(float64(len(text)), "bytes")
+	})
+	b.Run("Decode", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Decode(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
