@@ -325,8 +325,8 @@ type TableRepair struct {
 	// +kubebuilder:validation:MaxLength=97
 	Name string `json:"name"`
 
-	// LastRepaired is when the oldest of the last repairs of its ranges began; not set if there is a
-	// range of which none is known.
+	// LastRepaired is when the oldest of the last repairs of its ranges began; not set if there is
+	// a range of which none is known.
 	// +optional
 	LastRepaired *metav1.Time `json:"lastRepaired,omitempty"`
 

@@ -273,8 +273,8 @@ const (
 	NoticeClaimUnused Reason = "ClaimUnused"
 	// NoticeVolumeGrows – a claim asks for more than its volume has yet.
 	NoticeVolumeGrows Reason = "VolumeGrows"
-	// NoticeRepairedByOthers – Cassandra's own auto-repair is on, or the keyspace of Reaper is there:
-	// tables are left to it.
+	// NoticeRepairedByOthers – Cassandra's own auto-repair is on, or the keyspace of Reaper is
+	// there: tables are left to it.
 	NoticeRepairedByOthers Reason = "RepairedByOthers"
 	// NoticeRepairDeadlineMissed – a table was not repaired before its deadline.
 	NoticeRepairDeadlineMissed Reason = "RepairDeadlineMissed"

@@ -212,7 +212,8 @@ type TaskCluster struct {
 // +kubebuilder:validation:XValidation:rule=`self in ['Drain', 'Move', 'Assassinate', 'Flush', 'Cleanup', 'UpgradeSSTables', 'Repair', 'Snapshot', 'ClearSnapshot', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'InvalidateCaches', 'RebuildIndex', 'Rebuild', 'Restart', 'Replace', 'Remove', 'ResetSuperuser']`,message=`type must be one of Flush, Cleanup, UpgradeSSTables, Repair, Snapshot, ClearSnapshot, Compact, GarbageCollect, Scrub, Verify, InvalidateCaches, RebuildIndex, Rebuild, Restart, Replace, Remove, ResetSuperuser`
 type TaskType string
 
-// The types. Each but Restart, Replace, Remove and ResetSuperuser is the operation of the same name.
+// The types. Each but Restart, Replace, Remove and ResetSuperuser is the operation of the same
+// name.
 const (
 	// TaskFlush writes what is in memory to the disk.
 	TaskFlush TaskType = "Flush"

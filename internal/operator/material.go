@@ -36,7 +36,8 @@ type signed struct {
 func (a *authorities) source(cluster types.NamespacedName, uid types.UID) pki.Source {
 	return func() (*pki.Material, error) {
 		secret := &corev1.Secret{}
-		key := types.NamespacedName{Namespace: cluster.Namespace, Name: v1alpha1.AuthorityName(cluster.Name, v1alpha1.UseAgent)}
+		key := types.NamespacedName{Namespace: cluster.Namespace,
+			Name: v1alpha1.AuthorityName(cluster.Name, v1alpha1.UseAgent)}
 		if err := a.secrets.Get(context.Background(), key, secret); err != nil {
 			return nil, fmt.Errorf("read certificate authority: %w", err)
 		}

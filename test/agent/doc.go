@@ -5,8 +5,8 @@
 //	HELENUS_CASSANDRA_IMAGE=$(images path cassandra-5.0.6) HELENUS_JOLOKIA_JAR=<jolokia-agent-jvm …-javaagent.jar> \
 //	  go test -tags cassandra -v -timeout 20m ./test/agent
 //
-// TestMetrics takes the Java agent for metrics out of the agent's image: HELENUS_AGENT_IMAGE=$(images
-// path helenus-agent).
+// TestMetrics takes the Java agent for metrics out of the agent's image:
+// HELENUS_AGENT_IMAGE=$(images path helenus-agent).
 //
 // HELENUS_TEST_LOGS names a directory in which the logs of agents and Cassandras are kept.
 package agent

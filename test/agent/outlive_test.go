@@ -122,7 +122,8 @@ func (w *world) repairsRanges(t *testing.T, pods []*pod, session *gocql.Session)
 	}
 	// up to the end of the ring, and from there on
 	o = w.operate(t, pods[0], "end", v1alpha1.OperationRepair, arguments(
-		fmt.Sprintf("%d:%d", own[len(own)-1], int64(math.MaxInt64)), fmt.Sprintf("%d:%d", int64(math.MinInt64), own[0])))
+		fmt.Sprintf("%d:%d", own[len(own)-1], int64(math.MaxInt64)),
+		fmt.Sprintf("%d:%d", int64(math.MinInt64), own[0])))
 	if o.Phase != v1alpha1.OperationSucceeded {
 		t.Errorf("%+v", o)
 	}

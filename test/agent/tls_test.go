@@ -86,7 +86,7 @@ func (p *pod) served(port int, config *tls.Config) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
@@ -98,7 +98,7 @@ func (p *pod) refusesPlain(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	if _, err := connection.Write([]byte{0xca, 0x55, 0x2d, 0xfa, 0, 0, 0}); err != nil { // the magic, and a beginning
 		t.Fatal(err)
 	}
@@ -158,7 +158,8 @@ func TestTLS(t *testing.T) {
 	asClient := &tls.Config{RootCAs: clients.pool()}
 	speaks := func(t *testing.T, p *pod, config *tls.Config) error {
 		t.Helper()
-		session, err := cql.ConnectTLS(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(p.address), layout.NativePort),
+		address := netip.AddrPortFrom(netip.MustParseAddr(p.address), layout.NativePort)
+		session, err := cql.ConnectTLS(t.Context(), address,
 			func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }, config)
 		if err == nil {
 			session.Close()

@@ -15,8 +15,8 @@ import (
 	"helenus.io/helenus/internal/pki"
 )
 
-// fakeCertificates are one that is given, and the one that Cassandra has until it reloads; deaf says
-// that it does not then either.
+// fakeCertificates are one that is given, and the one that Cassandra has until it reloads; deaf
+// says that it does not then either.
 type fakeCertificates struct {
 	*world
 	given  pki.Pair

@@ -190,8 +190,8 @@ func (s *Session) ForgetStreamedRanges(ctx context.Context, keyspace string) err
 	return nil
 }
 
-// checkReplicas refuses what no keyspace can have. That it is left with none at all is refused where
-// it is known what it has.
+// checkReplicas refuses what no keyspace can have. That it is left with none at all is refused
+// where it is known what it has.
 func checkReplicas(keyspace string, replicas map[string]int, exact bool) error {
 	total := 0
 	for datacenter, count := range replicas {

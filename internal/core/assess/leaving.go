@@ -12,8 +12,8 @@ import (
 )
 
 // addLeaving adds the members that the spec does not describe any more to Wanted, each behind the
-// nodes of its rack. Where the spec has nothing of its datacenter, a node stays as its record has it,
-// or as that of another one of its rack.
+// nodes of its rack. Where the spec has nothing of its datacenter, a node stays as its record has
+// it, or as that of another one of its rack.
 func (v *View) addLeaving() {
 	names := v.Members()
 	for _, n := range v.Records() {

@@ -225,7 +225,8 @@ func TestARestartThatComesWhileAllAreChangedAtOnce(t *testing.T) {
 	w.rolledOut()
 }
 
-// A node that was taken out of the step, as one that was replaced, counts neither as done nor as left.
+// A node that was taken out of the step, as one that was replaced, counts neither as done nor as
+// left.
 func TestProgressIsThatOfTheNodesOfTheStep(t *testing.T) {
 	w := inSoak(t)
 	w.snapshot.Ledger.Step.Withdrawn = []string{three[0]}

@@ -181,8 +181,8 @@ func TestWhatKeepsADatacenterFromLeaving(t *testing.T) {
 	wantStalled(t, next(w), v1alpha1.ReasonUnsupportedChange, "lacks every datacenter of the ring (dc1, dc2)")
 }
 
-// At each stage the spec is taken back: the datacenter serves clients again, with the keyspaces that
-// it has then.
+// At each stage the spec is taken back: the datacenter serves clients again, with the keyspaces
+// that it has then.
 func TestADatacenterIsToStayAfterAll(t *testing.T) {
 	for _, stage := range []ledger.Stage{ledger.StageClose, ledger.StageDeliver, ledger.StageOperations,
 		ledger.StageKeyspaces, ""} {

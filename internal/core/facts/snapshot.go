@@ -49,8 +49,8 @@ type Snapshot struct {
 	// Expandable says of the storage classes of claims that are to grow whether their volumes can,
 	// by name. One that is missing is not known.
 	Expandable map[string]bool
-	// Repairs is what is proven to be repaired; nil if nothing is known. RepairZone is the time zone
-	// of spec.repair.window, nil for UTC; NoRepairZone says that there is none of the name.
+	// Repairs is what is proven to be repaired; nil if nothing is known. RepairZone is the time
+	// zone of spec.repair.window, nil for UTC; NoRepairZone says that there is none of the name.
 	Repairs      *repair.History
 	RepairZone   *time.Location
 	NoRepairZone bool

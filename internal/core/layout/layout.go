@@ -34,8 +34,8 @@ const (
 const (
 	// CertificateDir is the Secret of the node's certificate: tls.crt, tls.key and ca.crt.
 	CertificateDir = "/etc/helenus/tls"
-	// CassandraCertificateDir has a directory for each use of Cassandra's certificates, with the same
-	// three files.
+	// CassandraCertificateDir has a directory for each use of Cassandra's certificates, with the
+	// same three files.
 	CassandraCertificateDir = "/etc/helenus/cassandra-tls"
 	// ConfigFilesDir is the ConfigMap of node.configFiles, where there is one.
 	ConfigFilesDir = "/etc/helenus/config-files"

@@ -23,8 +23,8 @@ const (
 	LeaveNode Kind = "LeaveNode"
 	// AddDatacenter adds a datacenter to a ring that has data.
 	AddDatacenter Kind = "AddDatacenter"
-	// WithdrawDatacenter takes the replicas of keyspaces out of a datacenter, or opens it to clients
-	// again.
+	// WithdrawDatacenter takes the replicas of keyspaces out of a datacenter, or opens it to
+	// clients again.
 	WithdrawDatacenter Kind = "WithdrawDatacenter"
 	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and
 	// repairs them.

@@ -80,7 +80,8 @@ var (
 	AgentJVMSilence = ofAgent("jvm_silence_seconds", "Time since the JVM last answered; absent for never.", gauge)
 )
 
-// CassandraUp is before the metrics of the JVM itself, which cmd/helenus-metrics/families.tsv names.
+// CassandraUp is before the metrics of the JVM itself, which cmd/helenus-metrics/families.tsv
+// names.
 var CassandraUp = &Family{"cassandra_up", "Whether the JVM gave its metrics.", gauge, nil}
 
 // OfCluster, OfOperator and OfAgent are all that there are.

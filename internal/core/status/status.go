@@ -66,8 +66,8 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 	return out
 }
 
-// repairStatus is what is known of repairs now, else what was known last: while no agent tells which
-// tables there are.
+// repairStatus is what is known of repairs now, else what was known last: while no agent tells
+// which tables there are.
 func repairStatus(s *facts.Snapshot, now *v1alpha1.RepairStatus) *v1alpha1.RepairStatus {
 	if now == nil && s.Ledger.HasRing() {
 		return s.Cluster.Status.Repair

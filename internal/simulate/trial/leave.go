@@ -58,8 +58,9 @@ func leaveScenarios() []*Scenario {
 	}
 }
 
-// removeDatacenter is a datacenter that gives up its keyspaces and leaves, while clients write there
-// at LOCAL_QUORUM. The other one has missed what they wrote before, and so has one of its own nodes.
+// removeDatacenter is a datacenter that gives up its keyspaces and leaves, while clients write
+// there at LOCAL_QUORUM. The other one has missed what they wrote before, and so has one of its own
+// nodes.
 func removeDatacenter(name, about string, until func(*world.World) bool, acts ...Act) *Scenario {
 	const rows = 20
 	both := map[string]int{"dc1": 3, "dc2": 3}

@@ -169,8 +169,8 @@ func (o *checker) passwords(e apiserver.Event, s *corev1.Secret, user string) {
 	}
 }
 
-// applied: whatever the ring has, a password that lets its superuser in is kept, unless a person has
-// given him another one.
+// applied: whatever the ring has, a password that lets its superuser in is kept, unless a person
+// has given him another one.
 func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
 	if s.Name != v1alpha1.AppliedSuperuserName(clusterName) || e.Type == apiserver.Deleted || user == world.UserPerson {
 		return

@@ -76,8 +76,8 @@ func (w *World) write(name string, rows int) int {
 	return acknowledged
 }
 
-// WriteWithin has a client write rows at LOCAL_QUORUM through the nodes of a datacenter, by its name
-// in Cassandra, and returns how many were acknowledged.
+// WriteWithin has a client write rows at LOCAL_QUORUM through the nodes of a datacenter, by its
+// name in Cassandra, and returns how many were acknowledged.
 func (w *World) WriteWithin(datacenter, name string, rows int) int {
 	nodes := slices.DeleteFunc(w.serving(), func(j *cassandra.Process) bool { return j.Datacenter() != datacenter })
 	acknowledged := 0

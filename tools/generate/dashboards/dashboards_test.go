@@ -46,8 +46,8 @@ func known(t *testing.T) map[string][]string {
 	return all
 }
 
-// Every expression parses, and selects and groups by labels that the metric has; a legend names only
-// what the result has.
+// Every expression parses, and selects and groups by labels that the metric has; a legend names
+// only what the result has.
 func TestEveryExpressionHasItsMetricsAndLabels(t *testing.T) {
 	all := known(t)
 	for _, d := range All() {

@@ -125,8 +125,8 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("%s", done)
 }
 
-// whereRootIs are the nodes of the datacenter in which helenus_root can log in: Cassandra reads roles
-// at LOCAL_QUORUM, and each has one replica in the whole ring until system_auth is altered.
+// whereRootIs are the nodes of the datacenter in which helenus_root can log in: Cassandra reads
+// roles at LOCAL_QUORUM, and each has one replica in the whole ring until system_auth is altered.
 func whereRootIs(v *assess.View, nodes []string) []string {
 	var owner *facts.Endpoint
 	for _, name := range nodes {

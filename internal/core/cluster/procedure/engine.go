@@ -298,10 +298,9 @@ func (e *Engine) openBudgets() []string {
 	return out
 }
 
-// Budget is the disruption budget of a datacenter. While no step is open but one that repairs tables
-// a pod that is not ready
-// can be evicted always: it would keep its host from being drained. While one is open it may be a
-// node that joins, or a replica that the step waits for.
+// Budget is the disruption budget of a datacenter. While no step is open but one that repairs
+// tables a pod that is not ready can be evicted always: it would keep its host from being drained.
+// While one is open it may be a node that joins, or a replica that the step waits for.
 func Budget(v *assess.View, datacenter string, rangesMove bool) *policyv1.PodDisruptionBudget {
 	unready := policyv1.IfHealthyBudget
 	open := slices.ContainsFunc(v.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind != ledger.RepairTables })

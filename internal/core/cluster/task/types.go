@@ -12,9 +12,9 @@ import (
 	"helenus.io/helenus/internal/core/render"
 )
 
-// taskType is a type of task that is an operation of the same name, or of another one. What that conflicts with, what
-// room it needs on the disk, whether the node must be repaired after it and how it is cancelled is
-// the agent's to know.
+// taskType is a type of task that is an operation of the same name, or of another one. What that
+// conflicts with, what room it needs on the disk, whether the node must be repaired after it and
+// how it is cancelled is the agent's to know.
 type taskType struct {
 	of v1alpha1.TaskType
 	// refusals are why it cannot begin; a nil one never refuses.

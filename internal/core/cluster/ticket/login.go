@@ -18,8 +18,9 @@ func Administer(spec *v1alpha1.CassandraNodeSpec) {
 }
 
 // ProveLogin has every node prove that the roles can log in there, before clients come. A change of
-// the superuser's password, or a reset, that was suspended for the step is brought to its end first:
-// until then the one that is to be proven may not be the ring's, and helenus_root may log in.
+// the superuser's password, or a reset, that was suspended for the step is brought to its end
+// first: until then the one that is to be proven may not be the ring's, and helenus_root may log
+// in.
 func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
 	suspended := procedure.Operation{LastBackoff: time.Minute, Also: Administer,
 		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}}

@@ -261,8 +261,8 @@ func (k *Keeper) closedDatacenters() map[string]bool {
 
 // wasStopping says that the ring is stopped as a whole, or was about to be: a member is stopped
 // whose record lets no client in, or none does that was open to clients before and the spec says
-// so. A node that a roll-out stops lets clients in, unless its datacenter is closed to them, and one
-// that is still to be opened is never stopped.
+// so. A node that a roll-out stops lets clients in, unless its datacenter is closed to them, and
+// one that is still to be opened is never stopped.
 func (k *Keeper) wasStopping(closedDatacenters map[string]bool) bool {
 	closed, opened := true, 0
 	for _, n := range k.Records() {

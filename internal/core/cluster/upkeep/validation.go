@@ -258,8 +258,8 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 }
 
 // checkNumbers refuses nodes more than the ring can grow by, and racks less than it has. Nodes
-// without any part in the ring can go; of racks that stay, and of datacenters that go, members leave
-// by a step.
+// without any part in the ring can go; of racks that stay, and of datacenters that go, members
+// leave by a step.
 func (k *Keeper) checkNumbers() error {
 	var early, fewer, racks []string
 	for _, w := range k.Wanted {
