@@ -75,7 +75,8 @@ func TestOperatorRole(t *testing.T) {
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters",
 			subresource: "status", namespace: shop},
-		request{verb: "get", resource: "secrets", namespace: shop, name: v1alpha1.AuthorityName("orders", v1alpha1.UseAgent)},
+		request{verb: "get", resource: "secrets", namespace: shop,
+			name: v1alpha1.AuthorityName("orders", v1alpha1.UseAgent)},
 		request{verb: "create", resource: "secrets", namespace: shop},
 		request{verb: "watch", group: v1alpha1.Group, resource: "cassandratasks"},
 		request{verb: "create", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
@@ -241,7 +242,8 @@ func TestAgentRole(t *testing.T) {
 			return err
 		},
 		"read a Secret": func() error {
-			_, err := core.Secrets(namespace).Get(t.Context(), v1alpha1.AuthorityName("demo", v1alpha1.UseAgent), metav1.GetOptions{})
+			name := v1alpha1.AuthorityName("demo", v1alpha1.UseAgent)
+			_, err := core.Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{})
 			return err
 		},
 		"list pods": func() error {

@@ -25,7 +25,8 @@ func TestRepairedByItself(t *testing.T) {
 		s.Repair.Target, s.Repair.Intensity = "1%", "100%"
 	})
 	laggard := ring.NodeNames(t.Context())[1]
-	took(t, "rows are written that a node misses", func() error { return ring.FillWithout(t.Context(), gocql.Quorum, laggard) })
+	took(t, "rows are written that a node misses",
+		func() error { return ring.FillWithout(t.Context(), gocql.Quorum, laggard) })
 	written := time.Now()
 	const table = scene.Keyspace + ".rows"
 	took(t, "the table is repaired", func() error {

@@ -232,7 +232,8 @@ func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest ti
 			}
 			sum := sha256.Sum256([]byte(name + "." + table)) // of a table whose id says nothing of its age
 			tables = append(tables, facts.Table{
-				ID:       fmt.Sprintf("%x-%x-3%.3x-8%.3x-%x", sum[:4], sum[4:6], int(sum[6])<<4, int(sum[8])<<4, sum[10:16]),
+				ID: fmt.Sprintf("%x-%x-3%.3x-8%.3x-%x", sum[:4], sum[4:6], int(sum[6])<<4, int(sum[8])<<4,
+					sum[10:16]),
 				Keyspace: name, Name: table, GCGrace: grace, Compaction: "SizeTieredCompactionStrategy",
 			})
 		}

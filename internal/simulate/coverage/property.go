@@ -104,6 +104,7 @@ func set(object map[string]any, path string, value any) {
 // sets, or one that is for life.
 func (p Property) fixed() bool {
 	return p.Path == "datacenters[].numTokens" || strings.HasPrefix(p.Path, "bootstrap.") ||
+		strings.HasPrefix(p.Path, "datacenters[].withdraw.") || // never of all datacenters: here is one
 		p.Path == "exceptions[].hostID" || // goes with the type StartAnyway alone
 		p.Path == "security.authentication.superuser.secretName" || // goes with the mode Password alone
 		p.Path == "exceptions[].keyspace" || // goes with the type AcceptLoss alone

@@ -233,8 +233,9 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 	a.steps.Applied++
 	switch {
-	case now.waits, // until there are hosts for more nodes
-		a.Path == "security.authentication.mode", strings.HasPrefix(a.Path, "security.encryption."): // a ring stays as it was made, and a fresh one has the default
+	// It waits until there are hosts for more nodes, or stays as it was made: a fresh ring has the
+	// default.
+	case now.waits, a.Path == "security.authentication.mode", strings.HasPrefix(a.Path, "security.encryption."):
 		a.kept(name, before)
 		return
 	case now.down:

@@ -44,8 +44,8 @@ func leaveScenarios() []*Scenario {
 		removeDatacenter("remove-datacenter", "a datacenter gives up its keyspaces while clients write there, and "+
 			"leaves", recommends("RemoveDatacenter"),
 			Act{Name: "take it out", Do: respec(firstAlone), Until: shrunk, Within: 2 * time.Hour}),
-		removeDatacenter("remove-datacenter-back", "a datacenter is to give up its keyspaces, and stays after all when "+
-			"they are repaired", Operates(v1alpha1.OperationRepair),
+		removeDatacenter("remove-datacenter-back", "a datacenter is to give up its keyspaces, and stays after all "+
+			"when they are repaired", Operates(v1alpha1.OperationRepair),
 			Act{Name: "keep it", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Datacenters[1].Withdraw = nil
 			}), Until: grown, Within: 2 * time.Hour}),

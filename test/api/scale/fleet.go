@@ -151,8 +151,8 @@ func (f *fleet) agentOf(ctx context.Context, pod *corev1.Pod, node *v1alpha1.Cas
 		return a, nil
 	}
 	secret := &corev1.Secret{}
-	if err := f.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name, v1alpha1.UseAgent)},
-		secret); err != nil {
+	key := client.ObjectKey{Namespace: node.Namespace, Name: v1alpha1.CertificateName(node.Name, v1alpha1.UseAgent)}
+	if err := f.Get(ctx, key, secret); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	cluster := node.Spec.Cluster.UID

@@ -103,7 +103,8 @@ func All() []Alert {
 			Name: "HelenusRepairDeadlineMissed", Severity: Warning, For: time.Hour,
 			Expression: "time() - " + metrics.RepairDeadline.Name + " > 0",
 			Summary:    "a table of " + ofCluster + " was not repaired for longer than it keeps deletions",
-			Means:      "A replica may have forgotten a deletion that another one has missed: deleted rows may come back.",
+			Means: "A replica may have forgotten a deletion that another one has missed: " +
+				"deleted rows may come back.",
 			Look: "`status.repair.oldest` names the table and its range, `status.notices` and `status.blocked` what holds " +
 				"its repair up.",
 			Commands: []string{"kubectl helenus status orders"},
