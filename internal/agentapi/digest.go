@@ -35,13 +35,17 @@ func Digest(answer *facts.Agent) string {
 }
 
 // Same says that two answers differ only in the time at which they were given, and in what changes
-// all the time: the size of the nodes' data, hints, batches and
-// incremental repairs.
+// all the time: the size of the nodes' data, hints, batches, incremental repairs, and when an
+// address was last used.
 func Same(a, b *facts.Agent) bool { return digest(a) == digest(b) }
 
 func digest(answer *facts.Agent) string {
 	timeless := *answer
 	timeless.ObservedAt, timeless.Clock, timeless.Space = time.Time{}, nil, nil
+	timeless.Addresses = slices.Clone(answer.Addresses)
+	for i := range timeless.Addresses {
+		timeless.Addresses[i].LastUsed = time.Time{}
+	}
 	if answer.Ring != nil {
 		ring := *answer.Ring
 		ring.Hints, ring.Unfinished = nil, nil

@@ -2,6 +2,7 @@ package agentapi
 
 import (
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/core/facts"
 )
@@ -36,6 +37,13 @@ func TestDigestOfHints(t *testing.T) {
 	if repairs.Ring.Unfinished.IncrementalRepairs = 1; Digest(repairs) == Digest(none) || !Same(repairs, none) {
 		t.Error("a repair does not wake, or contradicts")
 	}
+	used := answer(map[string]int{}, 0)
+	used.Addresses, none.Addresses = []facts.AddressUse{{Address: "a", LastUsed: time.Unix(60, 0)}},
+		[]facts.AddressUse{{Address: "a"}}
+	if Digest(used) != Digest(none) {
+		t.Error("an address that is used on wakes")
+	}
+	none.Addresses = nil
 	other := answer(map[string]int{}, 0)
 	if other.Ring.Pending = 1; Same(other, none) || Digest(other) == Digest(none) {
 		t.Error("pending ranges do not count")
