@@ -140,8 +140,8 @@ type AutomationPolicy struct {
 // another one has missed.
 type RepairPolicy struct {
 	// Mode: Automatic repairs every table in time, Recommend says in status.recommended which are
-	// due, Off does neither. Default: Automatic for a ring that was formed by a release of Helenus
-	// that repairs, Recommend for any other.
+	// due, Off does neither. Default: Automatic, but Recommend for a ring that was formed by a
+	// release of Helenus that did not repair.
 	// +optional
 	Mode RepairMode `json:"mode,omitempty"`
 

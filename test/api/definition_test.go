@@ -171,6 +171,7 @@ datacenters:
 disruption: {consistency: LocalQuorum, maxUnavailable: 1, soak: 30s, unprotected: Proceed}
 automation: {cleanup: Automatic, upgradeSSTables: Automatic}
 replacement: {mode: Automatic, after: 15m, repair: Before}
+repair: {target: 80%, intensity: 50%}
 volumes: {onClusterDeletion: Retain, onScaleIn: Retain}
 `), &want))
 	got, err := json.Marshal(spec)

@@ -188,7 +188,6 @@ func TestWhoRepairs(t *testing.T) {
 			w.snapshot.Cluster.Spec.Repair.Window = &v1alpha1.RepairWindow{Start: "22:00",
 				Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}
 			w.snapshot.RepairZone = time.UTC
-			w.snapshot.Ledger.MadeWith.Repair = mode
 			w.snapshot.Cluster.CreationTimestamp = metav1.NewTime(w.now.Add(-200 * time.Hour))
 		}, false, "", ""},
 	} {

@@ -6,11 +6,12 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
-// RepairMode says who repairs tables: what the spec says, else what the ring was made with.
+// RepairMode says who repairs tables: what the spec says, else the operator, but for a ring that an
+// earlier release of Helenus made.
 func (s *Snapshot) RepairMode() v1alpha1.RepairMode {
-	made := v1alpha1.RepairMode("")
+	made := v1alpha1.RepairRecommend
 	if s.Ledger != nil && s.Ledger.MadeWith != nil {
-		made = s.Ledger.MadeWith.Repair
+		made = v1alpha1.RepairAutomatic
 	}
-	return cmp.Or(s.Cluster.Spec.Repair.Mode, made, v1alpha1.RepairRecommend)
+	return cmp.Or(s.Cluster.Spec.Repair.Mode, made)
 }

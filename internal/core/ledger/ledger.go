@@ -93,9 +93,6 @@ type MadeWith struct {
 	NetworkPolicy v1alpha1.NetworkPolicyMode `json:"networkPolicy,omitempty"`
 	// Encryption is nil in a ring that an earlier release of Helenus made: nothing is encrypted.
 	Encryption *v1alpha1.NodeEncryption `json:"encryption,omitempty"`
-	// Repair is the mode that counts while the spec names none; empty in a ring that was adopted,
-	// whose ledger was rebuilt, or that an earlier release of Helenus made.
-	Repair v1alpha1.RepairMode `json:"repair,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.

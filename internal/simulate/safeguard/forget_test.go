@@ -28,6 +28,7 @@ func TestOwnWritesAreWaitedFor(t *testing.T) {
 	s := trial.Named("status-stale", "a host is cut off while the operator does not see what it says of its cluster",
 		true, nil,
 		trial.Act{Name: "cut a host off", Do: func(w *world.World) error {
+			w.Line.RunFor(2 * time.Minute) // until the agents have told of the tables
 			w.Operators()[0].Freeze("CassandraCluster")
 			w.Partition(w.Pods.Sandboxes()[0].Host(), true)
 			return nil

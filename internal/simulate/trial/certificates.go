@@ -2,6 +2,7 @@ package trial
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +46,14 @@ func renewsCertificates() *Scenario {
 				}
 			}
 			return count == 6
-		}, Within: 10 * time.Minute})
+		}, Within: 10 * time.Minute},
+		Act{Name: "let them live for the usual time", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Security.Encryption = nil
+		}), Until: func(w *world.World) bool {
+			return !slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
+				return len(shown(p, w.Line.Now().Add(24*time.Hour))) < 2
+			})
+		}, Within: 2 * time.Hour})
 }
 
 // shown are the serial numbers of the certificates that a JVM shows, and that are valid.

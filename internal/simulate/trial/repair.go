@@ -14,7 +14,10 @@ func repairScenarios() []*Scenario {
 	return []*Scenario{
 		scenario("repair-deadlines", "what a replica has lost comes back before the table's deadline", threeRacks,
 			Act{Name: "repair every quarter of an hour, lose the rows of a replica", Within: 3 * time.Hour,
-				Do: loseRows, Until: all(again, replicasAreTheSame)}),
+				Do: loseRows, Until: all(again, replicasAreTheSame)},
+			Act{Name: "repair as usual", Within: time.Hour, Until: again, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Repair = v1alpha1.RepairPolicy{}
+			})}),
 	}
 }
 

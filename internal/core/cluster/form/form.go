@@ -61,7 +61,6 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
 		Change: func(r *ledger.Ring) {
 			r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith()
-			r.MadeWith.Repair = v1alpha1.RepairAutomatic
 		},
 		Why:   "all tickets at once",
 		Event: "FormingRing", EventMessage: nodes + " get their tickets at once",
