@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// settling is how long after the last change the end of it may still be written down.
-	settling = 20 * time.Second
+	// settling is how long after the last change the end of it may still be written down: agents
+	// look at tables once a minute, and the status says when they are to be repaired.
+	settling = 80 * time.Second
 	// idleness is how long is measured here; `make bench` measures ten minutes.
 	idleness = 30 * time.Second
 )
