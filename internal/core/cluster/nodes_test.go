@@ -195,12 +195,12 @@ func TestWhenACertificateIsIssuedAgain(t *testing.T) {
 		}, false, time.Minute},
 		"its time has come": {func(w *world, secret *corev1.Secret) {
 			secret.Annotations[v1alpha1.AnnotationRenewAfter] = renewAfter(w, 0)
-		}, true, 10 * time.Minute},
-		"nobody knows its time": {func(_ *world, secret *corev1.Secret) { secret.Annotations = nil }, true, 10 * time.Minute},
+		}, true, time.Second},
+		"nobody knows its time": {func(_ *world, secret *corev1.Secret) { secret.Annotations = nil }, true, time.Second},
 		"it is another record's": {func(_ *world, secret *corev1.Secret) {
 			secret.OwnerReferences[0].UID = "x"
-		}, true, 10 * time.Minute},
-		"there is none": {func(w *world, secret *corev1.Secret) { delete(w.snapshot.Shared.Secrets, secret.Name) }, true, 10 * time.Minute},
+		}, true, time.Second},
+		"there is none": {func(w *world, secret *corev1.Secret) { delete(w.snapshot.Shared.Secrets, secret.Name) }, true, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

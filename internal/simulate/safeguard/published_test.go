@@ -171,10 +171,8 @@ func TestCassKop321(t *testing.T) {
 	var stale []trial.Trial
 	for _, kind := range []string{"second-operator", "stale-1=PodDisruptionBudget", "stale-5=PodDisruptionBudget",
 		"stale-restart=PodDisruptionBudget"} {
-		for _, at := range []string{"operator:create:PodDisruptionBudget/orders-dc1:1",
-			"operator:patch:PodDisruptionBudget/orders-dc1:1"} {
-			stale = append(stale, parsed(t, "create-3/1/"+kind+"@"+at))
-		}
+		stale = append(stale, parsed(t, "create-3/1/"+kind+"@operator:create:PodDisruptionBudget/orders-dc1:1"),
+			parsed(t, "grow-rack/1/"+kind+"@operator:patch:PodDisruptionBudget/orders-dc1:1"))
 	}
 	if underRace {
 		stale = stale[:1]

@@ -59,7 +59,7 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	case have != nil:
 		ensure(k, k.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case !signed:
-		k.draft.Write(plan.Write{Verb: plan.IssueAuthority, Object: want})
+		k.issue(plan.Write{Verb: plan.IssueAuthority, Object: want})
 		if k.Begun() {
 			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed",
 				"%s and all its certificates were deleted; they are recreated", authorityInWords[use])
@@ -122,7 +122,13 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 		w.Why = "two thirds of its life are over, its record was recreated, its pod has another address, or somebody " +
 			"edited it"
 	}
+	k.issue(w)
+}
+
+// issue writes a Secret. Nothing tells when that is there, so it is looked at again.
+func (k *Keeper) issue(w plan.Write) {
 	k.draft.Write(w)
+	k.draft.WakeIn(time.Second)
 }
 
 // longestNear is how long before its end a certificate should have been renewed, at the latest.
