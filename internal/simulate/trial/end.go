@@ -122,7 +122,7 @@ var (
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
 	replicas = regexp.MustCompile(`,\s*\\"replication\\":\s*\{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
-	attempts = regexp.MustCompile(`<step>/keyspaces(-[0-9]+)?`)
+	attempts = regexp.MustCompile(`(<step>/keyspaces|<uid>/run)(-[0-9]+)?`)
 	// Who has which tokens: a fault that holds one newcomer up has another join before it, and a
 	// user who takes a rack away for a minute may have a ring form without it.
 	taken   = regexp.MustCompile(`"tokens":\[[^]]*\]`)
@@ -148,7 +148,10 @@ func normal(o client.Object) string {
 		told := o.DeepCopy()
 		told.Status.Notices = slices.DeleteFunc(told.Status.Notices,
 			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeClocksDiffer })
-		if len(told.Status.Notices) < len(o.Status.Notices) {
+		if told.Status.ReadyNodes == 0 {
+			told.Status.Repair = nil // what was known last, if the agents had told of tables
+		}
+		if len(told.Status.Notices) < len(o.Status.Notices) || (told.Status.Repair == nil) != (o.Status.Repair == nil) {
 			return normal(told)
 		}
 	case *v1alpha1.CassandraNode:
@@ -193,7 +196,7 @@ func normal(o client.Object) string {
 	out = contents.ReplaceAllString(out, `"helenus.io/content":"<hash>"`)
 	out = steps.ReplaceAllString(out, "<step>")
 	out = replicas.ReplaceAllString(out, "")
-	out = attempts.ReplaceAllString(out, "<step>/keyspaces")
+	out = attempts.ReplaceAllString(out, "$1")
 	out = altered.ReplaceAllString(out, "<altered>")
 	out = pinned.ReplaceAllString(out, `"image":"$1"`)
 	out = stopped.ReplaceAllString(openedFor.ReplaceAllString(out, ""), "")
