@@ -1,6 +1,7 @@
 package cassandra
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -215,6 +216,9 @@ func (s *Session) CreateTable(ctx context.Context, keyspaceName, table string, g
 	return nil
 }
 
+// defaultGrace is gc_grace_seconds of a table of which no trial asks how long it keeps deletions.
+const defaultGrace = 240 * time.Hour
+
 // Tables is cql.Session.Tables.
 func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest time.Duration, err error) {
 	if err := s.round(ctx); err != nil {
@@ -234,7 +238,8 @@ func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest ti
 			tables = append(tables, facts.Table{
 				ID: fmt.Sprintf("%x-%x-3%.3x-8%.3x-%x", sum[:4], sum[4:6], int(sum[6])<<4, int(sum[8])<<4,
 					sum[10:16]),
-				Keyspace: name, Name: table, GCGrace: grace, Compaction: "SizeTieredCompactionStrategy",
+				Keyspace: name, Name: table, GCGrace: cmp.Or(grace, defaultGrace),
+				Compaction: "SizeTieredCompactionStrategy",
 			})
 		}
 	}

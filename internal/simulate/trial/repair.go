@@ -13,7 +13,7 @@ import (
 func repairScenarios() []*Scenario {
 	return []*Scenario{
 		scenario("repair-deadlines", "what a replica has lost comes back before the table's deadline", threeRacks,
-			Act{Name: "repair every quarter of an hour, lose the rows of a replica", Within: 3 * time.Hour,
+			Act{Name: "repair every two hours, lose the rows of a replica", Within: 6 * time.Hour,
 				Do: loseRows, Until: all(again, replicasAreTheSame)},
 			Act{Name: "repair as usual", Within: time.Hour, Until: again, Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Repair = v1alpha1.RepairPolicy{}
@@ -27,7 +27,7 @@ func loseRows(w *world.World) error {
 	if c == nil {
 		return errors.New("there is no cluster")
 	}
-	c.Spec.Repair = v1alpha1.RepairPolicy{Target: "1%", Intensity: "100%"} // of a day
+	c.Spec.Repair = v1alpha1.RepairPolicy{Target: "1%", Intensity: "100%"} // of ten days
 	if err := w.User().Update(context.Background(), c); err != nil {
 		return err
 	}

@@ -110,8 +110,8 @@ func (w *World) Probe() (acknowledged, asked int) {
 	return acknowledged, asked
 }
 
-// RefusedAt names a row that a node refuses to a client at LOCAL_QUORUM although others serve
-// it; empty if there is none.
+// RefusedAt names a row that a node refuses to a client at LOCAL_QUORUM although others of its
+// datacenter serve it; empty if there is none.
 func (w *World) RefusedAt(coordinator *cassandra.Process) string {
 	// asked is how long before it opens a node may have asked whom others see up: an agent that
 	// does not answer takes 2 s, and gossip settles in another.
@@ -120,7 +120,8 @@ func (w *World) RefusedAt(coordinator *cassandra.Process) string {
 		name := fmt.Sprintf("probe-%d", i)
 		if coordinator.Unavailable(Keyspace, name, level) && slices.ContainsFunc(w.serving(),
 			func(other *cassandra.Process) bool {
-				return other != coordinator && other.Serves(Keyspace, name, level, asked)
+				return other != coordinator && other.Datacenter() == coordinator.Datacenter() &&
+					other.Serves(Keyspace, name, level, asked)
 			}) {
 			return name
 		}
