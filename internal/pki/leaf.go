@@ -21,7 +21,7 @@ func Verify(leaf Pair, bundle []byte, calls bool, now time.Time) (*x509.Certific
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", KeyCertificate, err)
 	}
-	authorities, err := ParseCertificates(bundle)
+	roots, err := rootsOf(bundle)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", KeyBundle, err)
 	}
@@ -32,13 +32,7 @@ func Verify(leaf Pair, bundle []byte, calls bool, now time.Time) (*x509.Certific
 	if _, err := tls.X509KeyPair(leaf.Certificate, leaf.Key); err != nil {
 		return nil, fmt.Errorf("%s does not belong to %s: %w", KeyPrivateKey, KeyCertificate, err)
 	}
-	own, roots, between := chain[0], x509.NewCertPool(), x509.NewCertPool()
-	for _, authority := range authorities {
-		roots.AddCert(authority)
-	}
-	for _, other := range chain[1:] {
-		between.AddCert(other)
-	}
+	own := chain[0]
 	key, isRSA := own.PublicKey.(*rsa.PublicKey)
 	switch has := func(usage x509.ExtKeyUsage) bool { return slices.Contains(own.ExtKeyUsage, usage) }; {
 	case now.Before(own.NotBefore):
@@ -53,7 +47,7 @@ func Verify(leaf Pair, bundle []byte, calls bool, now time.Time) (*x509.Certific
 	case calls && !has(x509.ExtKeyUsageClientAuth):
 		return nil, errors.New(KeyCertificate + " lacks the extended key usage clientAuth")
 	}
-	if _, err := own.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now,
+	if _, err := own.Verify(x509.VerifyOptions{Roots: roots, Intermediates: poolOf(chain[1:]), CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		return nil, fmt.Errorf("%s is signed by none of %s: %w", KeyCertificate, KeyBundle, err)
 	}
@@ -67,24 +61,16 @@ func DialConfig(leaf Pair, bundle []byte, now func() time.Time) (*tls.Config, er
 	if err != nil {
 		return nil, fmt.Errorf("read own certificate and key: %w", err)
 	}
-	authorities, err := ParseCertificates(bundle)
+	roots, err := rootsOf(bundle)
 	if err != nil {
 		return nil, fmt.Errorf("read bundle of authorities: %w", err)
-	}
-	roots := x509.NewCertPool()
-	for _, authority := range authorities {
-		roots.AddCert(authority)
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, Time: now,
 		InsecureSkipVerify: true, //nolint:gosec // the chain is verified below; the address is our own
 		VerifyConnection: func(state tls.ConnectionState) error {
-			between := x509.NewCertPool()
-			for _, other := range state.PeerCertificates[1:] {
-				between.AddCert(other)
-			}
-			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between,
-				CurrentTime: now()})
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots,
+				Intermediates: poolOf(state.PeerCertificates[1:]), CurrentTime: now()})
 			return err
 		},
 	}, nil

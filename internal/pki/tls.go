@@ -29,15 +29,25 @@ func NewMaterial(leaf Pair, bundle []byte) (*Material, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read own certificate: %w", err)
 	}
-	authorities, err := ParseCertificates(bundle)
+	roots, err := rootsOf(bundle)
 	if err != nil {
 		return nil, fmt.Errorf("read bundle of authorities: %w", err)
 	}
-	roots := x509.NewCertPool()
-	for _, authority := range authorities {
-		roots.AddCert(authority)
-	}
 	return &Material{certificate: certificate, roots: roots, identity: identity}, nil
+}
+
+// rootsOf are the authorities of a bundle.
+func rootsOf(bundle []byte) (*x509.CertPool, error) {
+	authorities, err := ParseCertificates(bundle)
+	return poolOf(authorities), err
+}
+
+func poolOf(certificates []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, c := range certificates {
+		pool.AddCert(c)
+	}
+	return pool
 }
 
 // Leaf is the own certificate.
