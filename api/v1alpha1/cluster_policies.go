@@ -210,9 +210,8 @@ type VolumePolicy struct {
 	// +kubebuilder:default=Retain
 	OnClusterDeletion ClaimPolicy `json:"onClusterDeletion,omitempty"`
 
-	// OnScaleIn: claims of nodes that have left the ring, since the spec describes fewer, or whose
-	// disks a task has given up. A claim that is kept of one that has left keeps a node of the same
-	// name from joining. Default: Retain.
+	// OnScaleIn: claims of nodes that were decommissioned, or replaced by a task. A retained claim
+	// of a decommissioned node blocks a new node of the same name from joining. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	OnScaleIn ClaimPolicy `json:"onScaleIn,omitempty"`

@@ -65,7 +65,7 @@ spec:
         - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_rack], targetLabel: rack}
 ` + "```" + `
 
-A new ring lets in whom [` + "`security.networkPolicy.metrics`" + `](security.md#who-may-reach-a-ring) names.
+The NetworkPolicy of a new ring allows scrapes only from the peers in [` + "`security.networkPolicy.metrics`" + `](security.md#who-may-reach-a-ring).
 
 ## All metrics
 

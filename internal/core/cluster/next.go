@@ -135,7 +135,7 @@ func recoverMembers(p *pass) plan.Result {
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 
 // tasks and rollOut are the entries by which tasks begin. That of repairTables is no step of which
-// people are told: it goes on for ever.
+// people are told: it never ends.
 const tasks, rollOut, repairTables = "Tasks", "RollOut", "RepairTables"
 
 func reportRepairs(p *pass) plan.Result { return repair.Report(p.engine.View(), p.draft) }
