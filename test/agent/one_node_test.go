@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +83,23 @@ func TestOneNode(t *testing.T) {
 		}
 		if r := w.record(p.name); r.Status.Restarts.Count != 1 {
 			t.Errorf("%d unasked restarts, want the 1 of before", r.Status.Restarts.Count)
+		}
+	})
+	w.part("what Jolokia refuses", func(t *testing.T) {
+		if answer := p.jolokia(`{"type":"read","mbean":"java.lang:type=Runtime","attribute":"StartTime"}`); !strings.Contains(
+			answer, `"status":200`) {
+			t.Errorf("a read is refused: %s", answer)
+		}
+		for _, request := range []string{
+			`{"type":"exec","mbean":"java.lang:type=Memory","operation":"gc"}`,
+			`{"type":"exec","mbean":"com.sun.management:type=DiagnosticCommand","operation":"vmVersion"}`,
+			`{"type":"exec","mbean":"org.apache.cassandra.db:type=StorageService","operation":"truncate","arguments":["k","t"]}`,
+			`{"type":"write","mbean":"java.lang:type=Memory","attribute":"Verbose","value":true}`,
+			`{"type":"list"}`,
+		} {
+			if answer := p.jolokia(request); !strings.Contains(answer, `"status":403`) {
+				t.Errorf("%s is not refused: %s", request, answer)
+			}
 		}
 	})
 	w.part("operation", func(t *testing.T) {

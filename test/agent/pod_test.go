@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/pki"
 )
@@ -228,6 +230,22 @@ func (p *pod) probe(path string, want bool, limit time.Duration) {
 			p.w.t.Fatalf("%s of %s: %s (%v), want ok=%v", path, p.name, out, err, want)
 		}
 	}
+}
+
+// jolokia is what it answers to a request with its credential.
+func (p *pod) jolokia(request string) string {
+	p.w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.root, layout.RenderedDir, config.JolokiaProperties))
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	credential := regexp.MustCompile(`(?m)^(?:user|password)=(.*)$`).FindAllStringSubmatch(string(text), 2)
+	out, err := p.inside("curl", "-s", "--max-time", "30", "-u", credential[0][1]+":"+credential[1][1], "-d", request,
+		fmt.Sprintf("http://127.0.0.1:%d/jolokia/", layout.JolokiaPort)).Output()
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	return string(out)
 }
 
 // jvm is the pid of the JVM as this machine sees it; 0 if none runs.

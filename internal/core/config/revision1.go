@@ -41,7 +41,10 @@ func renderRevision1(base Files, node *Node) (Files, error) {
 		{"dc", node.Configuration.DatacenterName},
 		{"rack", node.Configuration.RackName},
 	})
-	files[JolokiaProperties] = revision1Jolokia(node.Jolokia)
+	files[JolokiaProperties] = revision1Jolokia(node.Jolokia, node.Directories.Configuration)
+	if files[JolokiaAccess], err = jolokiaAccess(); err != nil {
+		return nil, fmt.Errorf("%s: %w", JolokiaAccess, err)
+	}
 	options, err := revision1Options(base, node)
 	if err != nil {
 		return nil, err
@@ -280,7 +283,7 @@ func youngGeneration(file *optionsFile, user []string, memory Memory) []string {
 
 // revision1Jolokia is the configuration of Jolokia: threads on demand, because one long operation
 // would block all questions otherwise.
-func revision1Jolokia(j Jolokia) []byte {
+func revision1Jolokia(j Jolokia, configuration string) []byte {
 	return setProperties(nil, []property{
 		{"host", "127.0.0.1"},
 		{"port", fmt.Sprint(j.Port)},
@@ -288,5 +291,6 @@ func revision1Jolokia(j Jolokia) []byte {
 		{"discoveryEnabled", "false"},
 		{"user", j.User},
 		{"password", j.Password},
+		{"policyLocation", "file://" + configuration + "/" + JolokiaAccess},
 	})
 }
