@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,6 +189,7 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 		"helenus-cluster": func(ctx context.Context) error {
 			return create(ctx, as(operatorUser, nil, masters), clusters, "default", base("CassandraCluster"))
 		},
+		"helenus-operator": operatorProbe,
 		"helenus-settings": func(ctx context.Context) error {
 			object := base("CassandraCluster")
 			if err := put(object.Object, "spec.node.cassandraYaml",
@@ -207,6 +209,23 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 		}
 	}
 	return nil
+}
+
+// operatorProbe makes a pod as the operator, of no cluster. The account that it would have is real,
+// and stays: without it the pod is refused before.
+func operatorProbe(ctx context.Context) error {
+	accounts, pods := corev1.SchemeGroupVersion.WithResource("serviceaccounts"), corev1.SchemeGroupVersion.WithResource("pods")
+	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
+		"metadata": map[string]any{"name": v1alpha1.AgentServiceAccountName("demo")}}}
+	client, err := dynamic.NewForConfig(server)
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(accounts).Namespace("default").Create(ctx, account, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return create(ctx, as(operatorUser, nil, masters), pods, "default", podOf(nil))
 }
 
 // nodeStatusProbe writes the status of a record as somebody who may not. The record is real, and

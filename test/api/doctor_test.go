@@ -22,6 +22,7 @@ import (
 // rights, and every policy refuses its dry run; for an operator elsewhere they are not.
 func TestDoctor(t *testing.T) {
 	space := namespace(t)
+	serviceAccount(t, space, "default")
 	scheme := runtime.NewScheme()
 	must(t, clientgoscheme.AddToScheme(scheme))
 	must(t, v1alpha1.AddToScheme(scheme))
@@ -51,7 +52,8 @@ func TestDoctor(t *testing.T) {
 		return found
 	}
 	checks := []string{"definitions", "rights", "policies", "policy helenus-agent", "policy helenus-cluster",
-		"policy helenus-node-record", "policy helenus-node-status", "policy helenus-settings", "versions"}
+		"policy helenus-node-record", "policy helenus-node-status", "policy helenus-operator",
+		"policy helenus-settings", "versions"}
 	here, elsewhere := look("helenus-system"), look("elsewhere")
 	for _, check := range checks {
 		if f := here[check]; f.Result != doctor.Good {

@@ -176,6 +176,28 @@ func (s *scene) create(who, owner string) error {
 	return err
 }
 
+// podOf is a pod of the cluster demo as far as the policy of the operator asks, with these labels.
+func podOf(labels map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": nodeName(2), "labels": labels},
+		"spec": map[string]any{
+			"serviceAccountName": v1alpha1.AgentServiceAccountName("demo"), "automountServiceAccountToken": false,
+			"containers": []any{map[string]any{"name": "x", "image": "x"}},
+		},
+	}}
+}
+
+// pod has the operator make one with another value at a path.
+func (s *scene) pod(path string, value any) error {
+	pod := podOf(map[string]any{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelCluster: "demo"})
+	if path != "" {
+		must(s.t, put(pod.Object, path, value))
+	}
+	_, err := s.in(operator, corev1.SchemeGroupVersion.WithResource("pods")).Create(s.t.Context(), pod,
+		metav1.CreateOptions{DryRun: dry})
+	return err
+}
+
 func (s *scene) delete(who string, resource schema.GroupVersionResource, name string) error {
 	return s.in(who, resource).Delete(s.t.Context(), name, metav1.DeleteOptions{DryRun: dry})
 }
@@ -190,6 +212,7 @@ const (
 	byCluster  = "helenus-cluster"
 	byAgent    = "helenus-agent"
 	bySettings = "helenus-settings"
+	byOperator = "helenus-operator"
 )
 
 var denied = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: ((?s).*)$`)
@@ -315,6 +338,28 @@ func TestPolicies(t *testing.T) {
 			"the operator does not write the spec of a CassandraCluster: it belongs to the user"},
 		{"an application writes the spec of a cluster", byCluster,
 			func() error { return s.change(application, clusters, "demo", "spec.paused", true) }, ""},
+
+		{"the operator makes a pod of a cluster", byOperator, func() error { return s.pod("", nil) }, ""},
+		{"the operator makes a pod of somebody else", byOperator, func() error {
+			return s.pod("metadata.labels", map[string]any{v1alpha1.LabelManagedBy: "somebody"})
+		}, "the operator makes pods of clusters alone: demo-dc1-r1-2 has not the labels app.kubernetes.io/managed-by and " +
+			"helenus.io/cluster"},
+		{"the operator makes a pod with another account", byOperator,
+			func() error { return s.pod("spec.serviceAccountName", "app") },
+			"a pod of cluster demo has the service account demo-helenus-agent, and no token by itself"},
+		{"the operator makes a pod with a token", byOperator,
+			func() error { return s.pod("spec.automountServiceAccountToken", true) },
+			"a pod of cluster demo has the service account demo-helenus-agent, and no token by itself"},
+		{"the operator makes a pod in the network of its host", byOperator,
+			func() error { return s.pod("spec.hostNetwork", true) },
+			"the operator makes no pods with hostNetwork, hostPID or hostIPC"},
+		{"the operator makes a pod with a directory of its host", byOperator, func() error {
+			return s.pod("spec.volumes", []any{map[string]any{"name": "root", "hostPath": map[string]any{"path": "/"}}})
+		}, "the operator makes no pods with a hostPath volume"},
+		{"the operator makes a privileged container", byOperator, func() error {
+			return s.pod("spec.initContainers", []any{map[string]any{"name": "root", "image": "root",
+				"securityContext": map[string]any{"privileged": true}}})
+		}, "the operator makes no privileged containers"},
 
 		{"an application gives a setting that Helenus owns", bySettings, func() error {
 			return s.change(application, clusters, "demo", "spec.node.cassandraYaml",

@@ -186,6 +186,8 @@ func (s *Sources) refusals(ctx context.Context) []Refusal {
 		{"helenus-cluster", as(user(s.OperatorNamespace), cluster)},
 		{"helenus-node-record", s.Client.Create(ctx, recordOf(cluster), client.DryRunAll)},
 		{"helenus-node-status", s.writeStatus(ctx)},
+		{"helenus-operator", as(user(s.OperatorNamespace), &corev1.Pod{ObjectMeta: cluster.ObjectMeta,
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "doctor", Image: "doctor"}}}})},
 		{"helenus-settings", s.Client.Create(ctx, owned, client.DryRunAll)},
 	}
 }
