@@ -12,7 +12,7 @@ TOOLS := $(BIN)/tools
 
 # The modules of the repository. Those that need a running server have targets of their own.
 UNIT_MODULES := . internal/simulate dev/localkube dev/images dev/demo tools/generate tools/mutants
-MODULES      := $(UNIT_MODULES) test/api $(wildcard test/e2e) tools
+MODULES      := $(UNIT_MODULES) test/console test/api $(wildcard test/e2e) tools
 
 .PHONY: help
 help: ## Show what can be made
@@ -69,8 +69,8 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
-TEST_PARTS := lint verify test-unit test-api sweep test-cluster e2e
+.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
+TEST_PARTS := lint verify test-unit test-console test-api sweep test-cluster e2e
 
 test: ## Everything that must hold; needs root. A part that fails does not keep the others from running
 	@failed=; \
@@ -88,6 +88,11 @@ test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
 	(cd internal/simulate && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...) || failed="$$failed internal/simulate"; \
 	[ -z "$$failed" ] || { echo "unit tests failed in:$$failed"; exit 1; }
 	@# A world runs in one thread of control, where nothing can race; what worlds share can.
+
+APT_INSTALL := apt-get install -qy --no-install-recommends
+test-console: ## The console in a real Chromium: installs Debian's if there is none, which needs root
+	@command -v chromium chromium-browser google-chrome >/dev/null || $(APT_INSTALL) chromium || { apt-get update -q; $(APT_INSTALL) chromium; }
+	cd test/console && go test -timeout 20m ./...
 
 test-api: ## Every rule of the API and every policy, against a real API server
 	cd test/api && go test -timeout 20m ./...
@@ -164,7 +169,7 @@ verify: generate ## Fail if a generated file or a go.mod is not what its source 
 	  { echo "generated files are not what their source says; commit what 'make generate' made:"; echo "$$changed"; git diff -- $(GENERATED); exit 1; }
 
 ## Keep in order
-GENERATED := api charts config docs/guide/api-reference.md
+GENERATED := api charts config docs/guide/api-reference.md internal/console/dist
 
 .PHONY: generate tidy fmt
 generate: $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs ## Remake every generated file

@@ -31,6 +31,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
 
   status           what a cluster is like: conditions, the step that is open, every node
   plan             what the operator would do next, and what keeps it from doing so
+  console          both, kept up to date, in your browser
   report           all that is known of a cluster, in a file to pass on
   doctor           what is wrong with the installation and with clusters
   uninstall        what is left, and what would hang, if Helenus is removed
@@ -72,7 +73,8 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newDebug(s), newTask(s), newNodetool(s), newClearLeftovers(s),
+	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
+		newClearLeftovers(s),
 		newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair))
 	root.AddCommand(newRollOut(s)...)

@@ -1,4 +1,5 @@
-// Package inspect answers who asks the operator for the plan of a cluster. It knows people as
+// Package inspect answers who asks the operator for the plan of a cluster, and shows clusters to
+// those who watch them in the console. It knows people as
 // Kubernetes' own components know them (client certificates by the authorities of the API server,
 // tokens by TokenReview), lets those see a plan who may get that CassandraCluster, and never writes
 // anything but the questions about them. It observes nothing itself; it imports

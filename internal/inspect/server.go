@@ -15,10 +15,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/console"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/inspectapi"
 )
@@ -60,10 +62,21 @@ type Server struct {
 	// With a spec it decides as if the cluster had that.
 	Inspect func(ctx context.Context, cluster types.NamespacedName,
 		spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error)
+	// Board has what those who watch clusters are shown. Look puts a view of a cluster that is
+	// watched there, and writes nothing else.
+	Board *Board
+	Look  func(ctx context.Context, cluster types.NamespacedName) error
+	// Fleet are the clusters of a namespace, or of all that are watched if it is empty.
+	Fleet func(ctx context.Context, namespace string) ([]inspectapi.Brief, error)
 	// Now is the clock.
 	Now func() time.Time
 	Log logr.Logger
+
+	pace pace // of streams; the normal one if it is not set
 }
+
+// answerer answers a request that was let in.
+type answerer func(context.Context, http.ResponseWriter, *http.Request)
 
 // Start serves until the context ends. The manager calls it when this replica leads: nobody else
 // can answer.
@@ -90,6 +103,7 @@ func serverConfig(certificate tls.Certificate) *tls.Config {
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s.Handler(),
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // which ends streams
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      2 * patience,
@@ -123,12 +137,15 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Handler answers requests; Start serves it.
+// Handler answers requests; Start serves it. The files of the console are no secret, and anybody
+// who reaches this gets them.
 func (s *Server) Handler() http.Handler {
+	if s.pace == (pace{}) {
+		s.pace = normalPace
+	}
 	slots := make(chan struct{}, atOnce)
 	limit := rate.NewLimiter(perSecond, burst)
-	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, r *http.Request) {
+	gate := func(w http.ResponseWriter, r *http.Request, answer answerer) {
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
@@ -142,11 +159,26 @@ func (s *Server) Handler() http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		s.answer(ctx, w, r)
+		answer(ctx, w, r)
 	}
-	mux.HandleFunc("GET "+inspectapi.PathPattern, answer)
-	mux.HandleFunc("POST "+inspectapi.PathPattern, answer)
-	return mux
+	gated := func(answer answerer) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { gate(w, r, answer) }
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+inspectapi.PathPattern, gated(s.answer))
+	mux.HandleFunc("POST "+inspectapi.PathPattern, gated(s.answer))
+	mux.HandleFunc("GET "+inspectapi.ViewPattern, gated(s.view))
+	mux.HandleFunc("GET "+inspectapi.WatchPattern, s.watch(gate))
+	mux.HandleFunc("GET "+inspectapi.FleetPath, gated(s.fleet))
+	mux.Handle("GET "+inspectapi.ConsolePath, http.StripPrefix(inspectapi.ConsolePath, console.Handler()))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inspectapi.Secure(w.Header())
+		if err := inspectapi.CheckOrigin(r, "https", inspectapi.Loopback); err != nil {
+			refuse(w, http.StatusForbidden, err.Error())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func busy(w http.ResponseWriter) {
@@ -154,53 +186,79 @@ func busy(w http.ResponseWriter) {
 	refuse(w, http.StatusTooManyRequests, "too many people ask for plans: ask again in a moment")
 }
 
-// answer goes through what must hold, in an order in which one who is not known learns nothing, and
-// one who may not see a cluster not whether it exists.
-func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+// known says who asks.
+func (s *Server) known(ctx context.Context, w http.ResponseWriter, r *http.Request) (user authenticationv1.UserInfo,
+	ok bool) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			// To answer for the one who really asks would show more, or less, than was meant.
 			refuse(w, http.StatusBadRequest, "impersonation is not supported here: ask without --as, --as-group and "+
 				"--as-uid")
-			return
+			return user, false
 		}
 	}
 	user, err := s.authenticate(ctx, r)
 	switch {
 	case errors.Is(err, errUnknown):
 		refuse(w, http.StatusUnauthorized, err.Error())
-		return
 	case err != nil:
 		s.fail(w, "authenticate", err)
-		return
 	}
-	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	return user, err == nil
+}
+
+// permitted goes through what must hold, in an order in which one who is not known learns nothing,
+// and one who may not see a cluster not whether it exists.
+func (s *Server) permitted(ctx context.Context, w http.ResponseWriter, r *http.Request,
+	verb string) (key types.NamespacedName, ok bool) {
+	user, ok := s.known(ctx, w, r)
+	if !ok {
+		return key, false
+	}
+	key = types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if problems := append(validation.IsDNS1123Label(key.Namespace),
 		validation.IsDNS1123Subdomain(key.Name)...); len(problems) > 0 {
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("%q is no name of a cluster: %s", key, problems[0]))
-		return
-	}
-	verb := "get"
-	if r.Method == http.MethodPost {
-		verb = "update" // one who may not apply a spec need not have it judged
+		return key, false
 	}
 	allowed, reason, err := s.Reviews.May(ctx, verb, user, key)
 	switch {
 	case err != nil:
 		s.fail(w, "authorise", err)
-		return
 	case !allowed:
 		refuse(w, http.StatusForbidden, forbidden(user.Username, verb, key, reason))
+	}
+	return key, allowed && err == nil
+}
+
+// answer says what the plan of a cluster is, or would be.
+func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	verb := "get"
+	if r.Method == http.MethodPost {
+		verb = "update" // one who may not apply a spec need not have it judged
+	}
+	key, ok := s.permitted(ctx, w, r, verb)
+	if !ok {
 		return
 	}
 	var spec *v1alpha1.CassandraClusterSpec
 	if r.Method == http.MethodPost {
+		var err error
 		if spec, err = specIn(http.MaxBytesReader(w, r.Body, maxSpecBytes)); err != nil {
 			refuse(w, http.StatusBadRequest, err.Error())
 			return
 		}
 	}
 	inspection, err := s.Inspect(ctx, key, spec)
+	if err != nil {
+		s.refuseCluster(w, key, err)
+		return
+	}
+	write(w, http.StatusOK, inspection)
+}
+
+// refuseCluster says why there is no answer about a cluster.
+func (s *Server) refuseCluster(w http.ResponseWriter, key types.NamespacedName, err error) {
 	switch {
 	case errors.Is(err, ErrNoCluster):
 		refuse(w, http.StatusNotFound, fmt.Sprintf("this operator sees no CassandraCluster %q in namespace %q",
@@ -208,10 +266,8 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	case errors.Is(err, ErrNotNow):
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, err.Error())
-	case err != nil:
-		s.fail(w, "inspect", err)
 	default:
-		write(w, http.StatusOK, inspection)
+		s.fail(w, "inspect", err)
 	}
 }
 

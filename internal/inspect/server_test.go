@@ -286,10 +286,10 @@ func TestFewPerSecond(t *testing.T) {
 	}
 }
 
-func TestStartAndStop(t *testing.T) {
-	s := newWorld().server(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+// listen listens as Start does, at an address that is free.
+func listen(t *testing.T) (listener net.Listener, address string) {
+	t.Helper()
+	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,9 +297,16 @@ func TestStartAndStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tls.NewListener(plain, serverConfig(certificate)), "https://" + plain.Addr().String()
+}
+
+func TestStartAndStop(t *testing.T) {
+	s := newWorld().server(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, address := listen(t)
 	ended := make(chan error, 1)
-	go func() { ended <- s.serve(ctx, tls.NewListener(listener, serverConfig(certificate))) }()
-	if got := ask(t, "https://"+listener.Addr().String(), request{}); got.status != http.StatusUnauthorized {
+	go func() { ended <- s.serve(ctx, listener) }()
+	if got := ask(t, address, request{}); got.status != http.StatusUnauthorized {
 		t.Errorf("status %d", got.status)
 	}
 	cancel()

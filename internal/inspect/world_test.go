@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -41,6 +42,7 @@ type world struct {
 	rights []string
 	// judged is the spec that was asked about last.
 	judged *v1alpha1.CassandraClusterSpec
+	board  *Board
 	// broken fails every review.
 	broken bool
 	// clusters and what the operator says of them; nil is an inspection.
@@ -60,7 +62,7 @@ type world struct {
 var orders = types.NamespacedName{Namespace: "shop", Name: "orders"}
 
 func newWorld() *world {
-	return &world{clusters: map[types.NamespacedName]error{orders: nil}}
+	return &world{clusters: map[types.NamespacedName]error{orders: nil}, board: &Board{}}
 }
 
 func (w *world) create(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
@@ -109,6 +111,17 @@ func (w *world) inspect(_ context.Context, key types.NamespacedName,
 	return &inspectapi.Inspection{Snapshot: inspectapi.Snapshot{Namespace: key.Namespace, Cluster: key.Name}}, nil
 }
 
+// fleet has three namespaces of ten clusters each.
+func (w *world) fleet(_ context.Context, namespace string) ([]inspectapi.Brief, error) {
+	var out []inspectapi.Brief
+	for i := range 30 {
+		if of := fmt.Sprintf("n%d", i/10); namespace == "" || namespace == of {
+			out = append(out, inspectapi.Brief{Namespace: of, Cluster: fmt.Sprintf("c%d", i%10)})
+		}
+	}
+	return out, nil
+}
+
 func refuseWrite(what string) error { return errors.New("the endpoint wrote: " + what) }
 
 // server is the endpoint in this world.
@@ -136,8 +149,15 @@ func (w *world) server(t *testing.T) *Server {
 	return &Server{
 		Reviews: Reviews{Live: c, Client: c},
 		Inspect: w.inspect,
-		Now:     func() time.Time { return now },
-		Log:     testr.New(t),
+		Board:   w.board,
+		Look: func(ctx context.Context, key types.NamespacedName) error {
+			_, err := w.inspect(ctx, key, nil)
+			w.board.Put(key, []byte(`{"cluster":"`+key.Name+`"}`), now)
+			return err
+		},
+		Fleet: w.fleet,
+		Now:   func() time.Time { return now },
+		Log:   testr.New(t),
 	}
 }
 
@@ -196,6 +216,9 @@ func ask(t *testing.T, address string, q request) answer {
 	}
 	for name, value := range q.header {
 		r.Header.Set(name, value)
+	}
+	if host := q.header["Host"]; host != "" {
+		r.Host = host
 	}
 	response, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {

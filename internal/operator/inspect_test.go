@@ -2,7 +2,9 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/inspect"
+	"helenus.io/helenus/internal/inspectapi"
 	"helenus.io/helenus/internal/observe"
 )
 
@@ -177,5 +180,65 @@ func TestInspectJudgesASpec(t *testing.T) {
 	if got, err = r.inspect(t.Context(), orders, nil, at); err != nil || got.Plan.Stalled != nil &&
 		got.Plan.Stalled.Reason == v1alpha1.ReasonUnknownSetting {
 		t.Errorf("the spec was kept: %+v, %v", got, err)
+	}
+}
+
+// Those who watch a cluster are shown what a pass finds; nothing is kept, or written, for nobody.
+func TestWhatIsWatchedIsShown(t *testing.T) {
+	r := reconciler(t, someCluster())
+	r.Board = &inspect.Board{}
+	if err := r.look(t.Context(), orders); err != nil || r.Board.Watched(orders) {
+		t.Errorf("shown to nobody: %v", err)
+	}
+	defer r.Board.Watch(orders)()
+	if err := r.look(t.Context(), orders); err != nil {
+		t.Fatal(err)
+	}
+	text, seen, changed := r.Board.Read(orders)
+	view := &inspectapi.View{}
+	if err := json.Unmarshal(text, view); err != nil || view.Cluster != "orders" || view.Wanted != "5.0.6" ||
+		len(view.Plan.Steps) == 0 || !seen.Equal(at()) {
+		t.Errorf("shown %s at %s, %v", text, seen, err)
+	}
+	if err := r.look(t.Context(), orders); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+		t.Error("nothing has changed")
+	default:
+	}
+}
+
+// A pass shows the status that it has written, and that the cluster is gone.
+func TestAPassIsShown(t *testing.T) {
+	c := newClockwork(t)
+	c.Board = &inspect.Board{}
+	defer c.Board.Watch(orders)()
+	c.pauses(t, 1)
+	view := &inspectapi.View{}
+	if text, _, _ := c.Board.Read(orders); json.Unmarshal(text, view) != nil || len(view.Status.Conditions) == 0 {
+		t.Errorf("shown %s", text)
+	}
+	c.Reader.Cache = reading(t)
+	c.pauses(t, 1)
+	if text, _, _ := c.Board.Read(orders); text != nil {
+		t.Errorf("a cluster that is gone is shown: %s", text)
+	}
+}
+
+func TestTheFleetIsWhatIsWatched(t *testing.T) {
+	other := someCluster()
+	other.Namespace, other.UID = "bank", "c-2"
+	c := reading(t, someCluster(), other)
+	for namespace, want := range map[string]string{"": "bank shop", "shop": "shop", "none": ""} {
+		all, err := fleet(t.Context(), c, namespace)
+		var got []string
+		for _, b := range all {
+			got = append(got, b.Namespace)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("namespace %q: %v, %v", namespace, got, err)
+		}
 	}
 }

@@ -53,7 +53,7 @@ type Options struct {
 	// MetricsAddress and HealthAddress are where it listens, such as :8080; 0 turns one off.
 	MetricsAddress string
 	HealthAddress  string
-	// InspectAddress is where it answers `kubectl helenus plan`, such as 127.0.0.1:8082; 0 turns it
+	// InspectAddress is where it answers `kubectl helenus plan` and `console`, such as 127.0.0.1:8082; 0 turns it
 	// off.
 	InspectAddress string
 	Log            logr.Logger
@@ -123,6 +123,7 @@ func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 		Status:  m.GetClient(),
 		Metrics: NewMetrics(metrics.Registry),
 		Now:     now,
+		Board:   &inspect.Board{},
 	}
 	b := ctrl.NewControllerManagedBy(m).
 		Named("cassandracluster").

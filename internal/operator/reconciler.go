@@ -24,6 +24,7 @@ import (
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/status"
+	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/observe"
 )
 
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Now     func() time.Time
 	// Rules are the guards; nil for those of the product.
 	Rules *guard.Rules
+	// Board is where those who watch clusters look; nil if nobody can.
+	Board *inspect.Board
 
 	memories
 }
@@ -113,6 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case snapshot == nil:
 		r.Reader.Forget(key)
 		r.Metrics.Forget(key)
+		r.Board.Put(key, nil, started)
 		r.forget(key)
 		return ctrl.Result{}, nil
 	}
@@ -125,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	next := statusAfter(snapshot, plan, done, started)
 	published := r.publish(ctx, snapshot, next, &m.store)
 	r.Metrics.Observe(key, status.Samples(snapshot, next, r.Now()), plan.Writes[:done.Done], r.Now().Sub(started))
-	raced, failed := sorted(done.Err, done.Rejected, published)
+	raced, failed := sorted(done.Err, done.Rejected, published, r.show(key, snapshot, plan, next, started))
 	again := m.again(plan.Wake, raced, failed)
 	if failed != nil {
 		r.Metrics.Failed(key)

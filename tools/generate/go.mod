@@ -4,6 +4,7 @@ module helenus.io/helenus/tools/generate
 go 1.26.7
 
 require (
+	github.com/evanw/esbuild v0.28.2
 	github.com/prometheus/prometheus v0.316.0
 	helenus.io/helenus v0.0.0
 	helm.sh/helm/v4 v4.3.1

@@ -28,7 +28,7 @@ func main() {
 	flag.StringVar(&with.crdRefDocs, "crd-ref-docs", "crd-ref-docs", "the crd-ref-docs command")
 	flag.Usage = func() {
 		const help = "Remakes deep copies, custom resource definitions, a policy, the alerts, the metrics, the " +
-			"chart, config/install.yaml and the API reference.\n\nFlags:\n"
+			"chart, config/install.yaml, the console's page and the API reference.\n\nFlags:\n"
 		_, _ = io.WriteString(flag.CommandLine.Output(), help) // there is nowhere to say that it failed
 		flag.PrintDefaults()
 	}
@@ -67,6 +67,9 @@ func generate(ctx context.Context, root string, with tools) error {
 		return err
 	}
 	if err := install(root); err != nil {
+		return err
+	}
+	if err := page(filepath.Join(root, "internal", "console")); err != nil {
 		return err
 	}
 	return reference(ctx, root, scratch, with.crdRefDocs)

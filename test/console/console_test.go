@@ -1,0 +1,319 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// tab is a window of a browser that was let in.
+type tab struct {
+	*testing.T
+	ctx context.Context
+	*desk
+
+	mutex sync.Mutex
+	// wrong are errors of the page, and what it asked of others.
+	wrong []string
+}
+
+// open opens the console in a browser. The tests that need one are skipped where there is none.
+func open(t *testing.T, d *desk) *tab {
+	t.Helper()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("there is no Chromium on this machine: \"make test-console\" installs Debian's")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute) // of a machine that is very busy
+	t.Cleanup(cancel)
+	b := &tab{T: t, ctx: ctx, desk: d}
+	chromedp.ListenTarget(ctx, b.listen)
+	clock := fmt.Sprintf("Date.now = () => %d", now.UnixMilli())
+	b.run(network.Enable(), log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(clock).Do(ctx)
+		return err
+	}), chromedp.Navigate(d.URL+"/console/#once=key&at="), chromedp.WaitVisible("table"))
+	t.Cleanup(func() {
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		for _, what := range b.wrong {
+			t.Error(what)
+		}
+	})
+	return b
+}
+
+func (b *tab) listen(event any) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.wrong = append(b.wrong, "exception: "+e.ExceptionDetails.Error())
+	case *log.EventEntryAdded:
+		if !b.down.Load() {
+			b.wrong = append(b.wrong, "the browser complains: "+e.Entry.Text)
+		}
+	case *page.EventJavascriptDialogOpening:
+		b.wrong = append(b.wrong, "a script of somebody else ran: "+e.Message)
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, b.URL+"/") {
+			b.wrong = append(b.wrong, "asked "+e.Request.URL)
+		}
+	}
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// value is that of an expression.
+func value[T any](b *tab, expression string) T {
+	b.Helper()
+	var out T
+	b.run(chromedp.Evaluate(expression, &out))
+	return out
+}
+
+// until waits for an expression to be true.
+func (b *tab) until(expression string) {
+	b.Helper()
+	b.run(chromedp.Poll(expression, nil, chromedp.WithPollingInterval(20*time.Millisecond)))
+}
+
+// at goes to a place of the console.
+func (b *tab) at(place string) {
+	b.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "#/"+place), nil))
+	b.until("document.querySelector('main h2') && !document.body.textContent.includes('Asking the operator') &&" +
+		" (document.querySelector('nav [aria-current]')?.hash ?? location.hash) === location.hash")
+}
+
+// element of the accessibility tree. That of chromedp refuses what a newer Chromium says.
+type element struct {
+	NodeID   string   `json:"nodeId"`
+	Ignored  bool     `json:"ignored"`
+	Role     text     `json:"role"`
+	Name     text     `json:"name"`
+	ChildIDs []string `json:"childIds"`
+}
+
+type text struct {
+	Value string `json:"value"`
+}
+
+// said is what a reader of the screen reads: a line for each element that means something.
+func (b *tab) said() string {
+	b.Helper()
+	var tree struct {
+		Nodes []element `json:"nodes"`
+	}
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		return cdp.Execute(ctx, accessibility.CommandGetFullAXTree, nil, &tree)
+	}))
+	byID := map[string]element{}
+	for _, n := range tree.Nodes {
+		byID[n.NodeID] = n
+	}
+	var lines []string
+	plain := "" // text that goes on
+	say := func(line string) {
+		if words := strings.Join(strings.Fields(plain), " "); words != "" {
+			lines = append(lines, words)
+		}
+		if plain = ""; line != "" {
+			lines = append(lines, line)
+		}
+	}
+	var walk func(n element, inside string)
+	walk = func(n element, inside string) {
+		role, name := n.Role.Value, n.Name.Value
+		switch {
+		case n.Ignored, role == "InlineTextBox", role == "RootWebArea", name == "", name == inside:
+		case role == "StaticText" && strings.Contains(inside, strings.TrimSpace(name)) && strings.TrimSpace(name) != "":
+			// It was read with what it is in.
+		case role == "StaticText":
+			plain += name
+		default:
+			say(role + ": " + strings.TrimSpace(name))
+			inside = name
+		}
+		for _, id := range n.ChildIDs {
+			walk(byID[id], inside)
+		}
+		if inside == name && name != "" || role == "paragraph" || role == "listitem" || role == "generic" {
+			say("")
+		}
+	}
+	walk(tree.Nodes[0], "")
+	say("")
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// tooFaint are texts whose contrast to what is behind them is less than 4.5 (WCAG 2.1, 1.4.3).
+const tooFaint = `(() => {
+  const rgb = (c) => c.match(/[\d.]+/g).map(Number);
+  const light = (c) => rgb(c).slice(0, 3).map((v) => v / 255).map((v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (rgb(c)[3] !== 0) return c; } return "rgb(255,255,255)"; };
+  return [...document.querySelectorAll("body *")].filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) &&
+    e.checkVisibility()).filter((e) => {
+    const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+    return (a + .05) / (b + .05) < 4.5; }).map((e) => e.tagName + ": " + e.textContent);
+})()`
+
+// What each page says of a ring that is well and of one that is not, dark and light, also on a
+// narrow screen, with names that would be markup.
+func TestPages(t *testing.T) {
+	d := serve(t, healthy("orders", 2, 6, 4), trouble())
+	b := open(t, d)
+	for _, place := range []string{"", "shop/orders/ring", "shop/orders/configuration", "shop/broken/ring",
+		"shop/broken/plan", "shop/broken/history", "shop/broken/operations", "shop/broken/configuration",
+		"shop/broken/node/broken-dc1-r1-0", "shop/broken/node/broken-dc1-r3-0"} {
+		t.Run(place, func(t *testing.T) {
+			b := &tab{T: t, ctx: b.ctx, desk: d}
+			for _, scheme := range []string{"light", "dark"} {
+				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+					{Name: "prefers-color-scheme", Value: scheme}}))
+				b.at(place)
+				if faint := value[[]string](b, tooFaint); len(faint) > 0 {
+					t.Errorf("%s: hard to read: %q", scheme, faint)
+				}
+			}
+			if n := value[int](b, "document.images.length"); n > 0 {
+				t.Errorf("%d images were made of texts", n)
+			}
+			got := b.said()
+			path := filepath.Join("testdata", strings.ReplaceAll(strings.Trim("clusters/"+place, "/"), "/", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if golden, err := os.ReadFile(path); err != nil || string(golden) != got {
+				t.Errorf("%s differs (%v):\n%s", path, err, got)
+			}
+			b.run(emulation.SetDeviceMetricsOverride(390, 844, 1, true))
+			if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 390 {
+				t.Errorf("%d px wide on a screen of 390", wide)
+			}
+			b.run(emulation.ClearDeviceMetricsOverride())
+		})
+	}
+}
+
+func TestByKeyboard(t *testing.T) {
+	b := open(t, serve(t, healthy("orders", 1, 3, 2)))
+	b.at("shop/orders/ring")
+	press := func(until string) {
+		t.Helper()
+		for range 40 {
+			b.run(chromedp.KeyEvent(kb.Tab))
+			if value[string](b, "document.activeElement.textContent") == until {
+				b.run(chromedp.KeyEvent(kb.Enter))
+				return
+			}
+		}
+		t.Fatalf("%s is not reached", until)
+	}
+	press("Plan")
+	b.until("location.hash === '#/shop/orders/plan' && document.activeElement.tagName === 'H1'")
+	press("Ring")
+	b.until("location.hash === '#/shop/orders/ring' && document.title.startsWith('shop/orders')")
+	press("orders-dc1-r1-0")
+	b.until("location.hash === '#/shop/orders/node/orders-dc1-r1-0'")
+	press("Copy")
+	b.until("document.querySelector('.command [role=status]').textContent !== ''")
+}
+
+// What changes is shown without a reload, and what is old is called that.
+func TestLive(t *testing.T) {
+	v := healthy("orders", 1, 3, 2)
+	d := serve(t, v)
+	b := open(t, d)
+	b.at("shop/orders/ring")
+	b.run(chromedp.Evaluate("window.same = true", nil))
+	v.Nodes[0].Serves, v.Nodes[0].Agent, v.Nodes[0].Unreachable = false, nil, "no route to host"
+	d.put(t, v)
+	b.until("window.same && document.body.textContent.includes('its agent does not answer: no route to host')")
+	d.down.Store(true)
+	d.CloseClientConnections()
+	b.until("document.body.textContent.includes('What follows is old') && document.querySelector('[role=alert]')")
+	d.down.Store(false)
+	b.until("window.same && document.body.textContent.includes('Live') && !document.querySelector('[role=alert]')")
+}
+
+func TestAThousandNodes(t *testing.T) {
+	b := open(t, serve(t, healthy("large", 3, 1000, 16)))
+	start := time.Now()
+	b.at("shop/large/ring")
+	t.Logf("shown after %s", time.Since(start).Round(time.Millisecond))
+	if n := value[int](b, "document.querySelectorAll('svg .arc').length"); n != 1000 {
+		t.Errorf("%d nodes in the ring", n)
+	}
+	const rows = "document.querySelectorAll('[aria-label=Nodes] tbody tr').length"
+	if n := value[int](b, rows); n != 200 {
+		t.Errorf("%d rows at first", n)
+	}
+	b.run(chromedp.Click("//button[contains(., 'Show all')]", chromedp.BySearch))
+	b.until(rows + " === 1000")
+	b.run(chromedp.SendKeys("input[type=search]", "dc2/r3", chromedp.ByQuery))
+	b.until(rows + " === 111")
+}
+
+// The page is small; it needs no browser to say so.
+func TestSize(t *testing.T) {
+	d := serve(t)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for _, name := range []string{"", "console.js", "console.css", "icon.svg"} {
+		answer, err := http.Get(d.URL + "/console/" + name)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer, err)
+		}
+		_, err = io.Copy(w, answer.Body)
+		if _ = answer.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || packed.Len() > 60<<10 {
+		t.Errorf("%d bytes, %v", packed.Len(), err)
+	}
+}
