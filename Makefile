@@ -61,6 +61,19 @@ build: ## Build the product's commands into bin/
 images: $(BIN)/images ## Build all images: Cassandra's and our own (cached by the hash of what goes in)
 	$(BIN)/images build cassandra own --repo .
 
+# What depends on the time depends on that of the commit.
+RELEASE     := $(BIN)/release
+RELEASE_URL := https://github.com/helenus-io/helenus/releases/download
+
+.PHONY: release
+release: $(BIN)/images ## Write what is published of a VERSION=v0.1.0 into bin/release: images for amd64 and arm64, chart, manifest, plugin, what is in them, SHA256SUMS
+	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=v0.1.0"; exit 1; }
+	@[ -z "$$(git status --porcelain)" ] || { echo "there are changes that are not committed: a release is of a commit"; exit 1; }
+	rm -rf $(RELEASE)
+	$(BIN)/images release $(VERSION) --repo . --out $(RELEASE) --url $(RELEASE_URL)/$(VERSION) --created $$(git log -1 --format=%cI)
+	cd tools/generate && go run ./render --chart $(RELEASE)/helenus-$(VERSION:v%=%).tgz > $(RELEASE)/install.yaml
+	cd $(RELEASE) && LC_ALL=C sha256sum * > .SHA256SUMS && mv .SHA256SUMS SHA256SUMS
+
 # Go knows best whether a command is up to date.
 .PHONY: $(BIN)/localkube $(BIN)/images
 $(BIN)/localkube:

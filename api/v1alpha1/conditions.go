@@ -95,6 +95,8 @@ const (
 const (
 	// ReasonSuperuserPasswordUnknown – the superuser's password was changed by somebody else.
 	ReasonSuperuserPasswordUnknown = "SuperuserPasswordUnknown"
+	// ReasonInvalidDefaults – the ConfigMap helenus-defaults of the namespace cannot be read.
+	ReasonInvalidDefaults = "InvalidDefaults"
 	// ReasonInvalidSpec – the spec contradicts itself in a way that the schema cannot see.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonUnknownSetting – cassandraYaml, a JVM option or the version is unknown to this release

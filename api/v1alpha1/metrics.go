@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // TableMetricsMode is of which tables there are metrics.
 //
 // +kubebuilder:validation:Enum=Top;All;None
@@ -26,7 +28,63 @@ type Metrics struct {
 	// Tables of which there are metrics.
 	// +optional
 	Tables *TableMetrics `json:"tables,omitempty"`
+
+	// PodMonitor has the operator of Prometheus scrape the pods.
+	// +optional
+	PodMonitor *PodMonitor `json:"podMonitor,omitempty"`
+
+	// Extra names metrics of Cassandra's registry beside those of the guide's list, with * for any
+	// number of characters, such as org.apache.cassandra.metrics.Index.*: at most 2,000 series on
+	// each node. A change restarts nothing.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Extra []MetricPattern `json:"extra,omitempty"`
 }
+
+// PodMonitorMode is whether Helenus makes a PodMonitor for a ring.
+//
+// +kubebuilder:validation:Enum=Auto;None
+type PodMonitorMode string
+
+const (
+	// PodMonitorAuto – there is a PodMonitor as long as Kubernetes has the kind.
+	PodMonitorAuto PodMonitorMode = "Auto"
+	// PodMonitorNone – Helenus makes none, and removes the one that it has made.
+	PodMonitorNone PodMonitorMode = "None"
+)
+
+// DefaultScrapeInterval is the interval of spec.metrics.podMonitor.
+const DefaultScrapeInterval = "30s"
+
+// PodMonitor is an object of the operator of Prometheus, of the cluster's name.
+type PodMonitor struct {
+	// Mode: with Auto there is a PodMonitor as long as Kubernetes has the kind, with None there is
+	// none of Helenus. Default: Auto.
+	// +optional
+	Mode PodMonitorMode `json:"mode,omitempty"`
+
+	// Interval of scrapes, 5s to 1h in whole seconds. Default: 30s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('5s') && duration(self) <= duration('1h') && duration(self).getMilliseconds() % 1000 == 0`,message=`metrics.podMonitor.interval must be from 5s to 1h in whole seconds`
+	Interval *metav1.Duration `json:"interval,omitempty"`
+
+	// Labels by which Prometheus selects the PodMonitor.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.matches('(^|[.])(helenus[.]io|app[.]kubernetes[.]io)/'))`,message=`labels of helenus.io and app.kubernetes.io are set by Helenus`
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$') && self[k].matches('^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$'))`,message=`metrics.podMonitor.labels has what is no label of Kubernetes`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// MetricPattern is a name of Cassandra's registry with * for any number of characters.
+//
+// +kubebuilder:validation:MinLength=30
+// +kubebuilder:validation:MaxLength=200
+// +kubebuilder:validation:XValidation:rule=`self.matches('^org[.]apache[.]cassandra[.]metrics[.][A-Za-z0-9_.*-]+$')`,messageExpression=`'"' + self + '" can match no metric: write org.apache.cassandra.metrics. and a name of letters, digits, dots, hyphens, underscores and * for any number of characters, such as org.apache.cassandra.metrics.Index.*'`
+type MetricPattern string
 
 // TableMetrics bounds the metrics of tables, of which each has 46 series on each node. What is left
 // out is summed per keyspace, with an empty label table. A change restarts nothing.

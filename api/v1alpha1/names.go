@@ -120,6 +120,12 @@ func DisruptionBudgetName(cluster, datacenter string) string { return cluster + 
 // NetworkPolicyName is the NetworkPolicy of all pods of a cluster.
 func NetworkPolicyName(cluster string) string { return cluster }
 
+// DefaultsName is the ConfigMap of users with what the nodes of new rings of its namespace are like.
+const DefaultsName = "helenus-defaults"
+
+// PodMonitorName is the PodMonitor of all pods of a cluster.
+func PodMonitorName(cluster string) string { return cluster }
+
 // AgentSuffix ends the name of every service account of agents. The admission policies know agents
 // by it, so it is one that nobody else uses by chance.
 const AgentSuffix = "-helenus-agent"

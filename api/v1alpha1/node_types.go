@@ -156,6 +156,12 @@ type CassandraNodeSpec struct {
 	// +optional
 	TableMetrics *TableMetrics `json:"tableMetrics,omitempty"`
 
+	// ExtraMetrics are metrics beside those of the guide's list, from the next scrape on.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	ExtraMetrics []MetricPattern `json:"extraMetrics,omitempty"`
+
 	// Configuration is the effective input of the user for this node.
 	// +required
 	Configuration NodeConfiguration `json:"configuration"`

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The page of all metrics of families.tsv. One is made at a time. */
 final class Page {
-    private static final int SERIES_PER_TABLE = 46, SERIES_BESIDE = 2500, BUCKETS = 128;
+    private static final int SERIES_PER_TABLE = 46, SERIES_BESIDE = 2500, SERIES_EXTRA = 2000, BUCKETS = 128;
     private static final long SLOW_NANOS = 60_000_000_000L;
     /** Upper bounds of latencies in seconds; the last bucket has none. */
     private static final String[] LE =
@@ -79,12 +79,17 @@ final class Page {
             if (source != null) {
                 source.put(name.substring(Math.min(end + 1, name.length() - 1), name.length() - 1), e.getValue());
             }
+            if (rules.extra.matcher(e.getKey()).matches()) { // a counter of Cassandra may go down
+                boolean rises = e.getValue() instanceof Counting && !(e.getValue() instanceof Counter);
+                sources.get(rises ? "Extra.rises" : "Extra.value").put(e.getKey(), e.getValue());
+            }
         }
         top.choose(rules, sources.get("Table.ReadLatency"), sources.get("Table.WriteLatency"), began);
         text = new StringBuilder(1 << 19);
         room = (long) rules.limit * SERIES_PER_TABLE + SERIES_BESIDE;
         dropped = 0;
         for (String[] f : families) {
+            room = f[0].equals("cassandra_extra") ? SERIES_EXTRA : room;
             family(f, open);
         }
         before.keySet().removeIf(key -> !all.containsKey(Cassandra.METRICS + key));
@@ -124,8 +129,9 @@ final class Page {
     private void sample(String[] f, String source, String scope, Metric m, Map<String, double[]> series,
             Map<String, double[]> sum, Set<String> groups) throws Exception {
         int dot = scope.indexOf('.');
-        if (f[3].equals("operation") && scope.indexOf('-') >= 0 || f[3].equals("table") && dot < 0) {
-            return; // of one consistency level, of all tables
+        if (f[3].equals("operation") && scope.indexOf('-') >= 0 || f[3].equals("table") && dot < 0
+                || f[0].equals("cassandra_extra_p99") && !(m instanceof Sampling)) {
+            return; // of one consistency level, of all tables, of a meter
         }
         String labels = scope.isEmpty() ? "" : f[3] + "=\"" + scope.substring(f[3].equals("pool") ? dot + 1 : 0) + '"';
         String group = f[3].equals("peer") ? "peer_datacenter=\"" + cassandra.datacenter(scope) + '"' : null;
@@ -181,7 +187,9 @@ final class Page {
             return new double[] {how.equals("max") ? of.getMax() : of.get99thPercentile()};
         }
         Object value = m instanceof Counting ? (Object) ((Counting) m).getCount() : ((Gauge<?>) m).getValue();
-        return new double[] {value instanceof long[] ? p99((long[]) value) : ((Number) value).doubleValue() * factor};
+        boolean text = f[3].equals("name") && !(value instanceof Number || value instanceof long[]);
+        value = value instanceof long[] ? (Object) p99((long[]) value) : text ? Double.NaN : value;
+        return new double[] {((Number) value).doubleValue() * factor};
     }
 
     /** The next upper bound of Cassandra's own buckets, EstimatedHistogram#newOffsets of 4.1 and 5.0; 1 after 0. */

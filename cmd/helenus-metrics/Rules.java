@@ -2,12 +2,12 @@ package helenus.metrics;
 
 import java.util.regex.Pattern;
 
-/** Which tables have metrics of their own: mode=Top&limit=100&include=ks.table,ks.*&exclude=ks.tmp_* of a request. */
+/** Which tables have metrics of their own, and what is extra: mode=Top&limit=100&include=ks.*&exclude=ks.tmp_*&extra=… */
 final class Rules {
     int limit = 100;
     /** Whether tables that are not included have a chance. */
     boolean rest = true;
-    Pattern include = Pattern.compile(""), exclude = include;
+    Pattern include = Pattern.compile(""), exclude = include, extra = include;
 
     Rules(String query) {
         for (String part : query == null ? new String[0] : query.split("&")) {
@@ -21,6 +21,8 @@ final class Rules {
                 Pattern globs = Pattern.compile(value.replace(".", "\\.").replace("*", ".*").replace(",", "|"));
                 include = key.equals("include") ? globs : include;
                 exclude = key.equals("exclude") ? globs : exclude;
+            } else if (key.equals("extra") && value.matches("(" + Cassandra.METRICS + "[\\w.*-]+(,(?=.)|$))+")) {
+                extra = Pattern.compile(value.replace(".", "\\.").replace("*", "[\\w.:$-]*").replace(",", "|"));
             } else {
                 throw new IllegalArgumentException(key + ": \"" + value + "\" is not allowed");
             }

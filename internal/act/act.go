@@ -160,7 +160,11 @@ func (p *pass) change(ctx context.Context, w plan.Write) error {
 	seen, changed := w.Seen.DeepCopyObject().(client.Object), w.Object.DeepCopyObject().(client.Object)
 	seen.SetUID("") // so that the uid is part of the patch
 	changed.SetUID(w.UID)
-	if err := p.Client.Patch(ctx, changed, client.StrategicMergeFrom(seen),
+	patch := client.StrategicMergeFrom(seen)
+	if _, is := changed.(*unstructured.Unstructured); is {
+		patch = client.MergeFrom(seen) // a kind of others, of which no strategy is known
+	}
+	if err := p.Client.Patch(ctx, changed, patch,
 		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
 		return err
 	}

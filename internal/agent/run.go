@@ -193,7 +193,7 @@ func (h *health) Started() bool         { return h.started.Load() }
 func (h *health) Live() (bool, string)  { return h.agent.Live() }
 func (h *health) Ready() (bool, string) { return h.agent.Ready() }
 
-func (h *health) Tables() *v1alpha1.TableMetrics { return h.agent.Figures().Tables }
+func (h *health) Choice() v1alpha1.Metrics { return h.agent.Figures().Choice }
 
 // phases that are shown as metrics.
 var phases = []v1alpha1.NodePhase{

@@ -60,6 +60,10 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	o.add("CassandraCluster", cluster)
 	s := &facts.Snapshot{Cluster: cluster, Install: r.Install, Nodes: map[string]*facts.Node{}}
 	o.shared(s)
+	if err := r.defaults(ctx, s, cluster); err != nil {
+		return nil, err
+	}
+	listed := s.Ledger
 	if err := r.secrets.read(ctx, r.Live, r.Now(), s, o, store); err != nil {
 		return nil, err
 	}
@@ -73,6 +77,11 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	o.tasks(s)
 	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts} {
 		if err := look(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if s.Ledger != listed { // its labels were lost, and what the ring was made with stands in it
+		if err := r.defaults(ctx, s, cluster); err != nil {
 			return nil, err
 		}
 	}

@@ -2,12 +2,15 @@ package operator
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // byLabel says that of a kind only the objects with our label are watched: other people have
@@ -85,6 +88,9 @@ func cacheOptions(namespaces []string) cache.Options {
 		if byLabel(object) {
 			o.ByObject[object] = mine
 		}
+	}
+	o.ByObject[definition()] = cache.ByObject{
+		Field: fields.OneTermEqualSelector(metav1.ObjectNameField, render.MonitorDefinition),
 	}
 	for _, n := range namespaces {
 		if o.DefaultNamespaces == nil {

@@ -20,6 +20,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
@@ -61,7 +62,10 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec
 		if spec != nil {
 			judged, c := *snapshot, *snapshot.Cluster
 			c.Spec = *spec
-			judged.Cluster, snapshot = &c, &judged
+			if judged.Cluster = &c; judged.Defaults.Node != nil {
+				judged.Cluster = render.WithDefaults(&c, judged.Defaults.Node)
+			}
+			snapshot = &judged
 		}
 		at := now()
 		made := r.decide(snapshot, at)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/internal/core/metrics"
@@ -17,6 +18,7 @@ type Metrics struct {
 	writes *prometheus.CounterVec
 	failed *prometheus.CounterVec
 	pass   prometheus.Histogram
+	proven *prometheus.GaugeVec
 	known  map[string]*prometheus.Desc
 
 	mutex    sync.Mutex
@@ -35,14 +37,24 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: metrics.Passes.Name, Help: metrics.Passes.Help,
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
+		proven:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.Proven.Name, Help: metrics.Proven.Help}, nil),
 		known:    map[string]*prometheus.Desc{},
 		clusters: map[types.NamespacedName][]metrics.Sample{},
 	}
 	for _, f := range metrics.OfCluster {
 		m.known[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}
-	registry.MustRegister(m, m.writes, m.failed, m.pass)
+	registry.MustRegister(m, m.writes, m.failed, m.pass, m.proven)
 	return m
+}
+
+// Proven notes whether the operator has proven its installation.
+func (m *Metrics) Proven(is metav1.ConditionStatus) {
+	value := 0.0
+	if is == metav1.ConditionTrue {
+		value = 1
+	}
+	m.proven.WithLabelValues().Set(value)
 }
 
 // Describe says which metrics there are of clusters.

@@ -94,14 +94,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return fmt.Errorf("add health check: %w", err)
 		}
 	}
-	if err := add(m, o, certificate); err != nil {
+	if err := add(ctx, m, o, certificate); err != nil {
 		return err
 	}
 	return m.Start(ctx)
 }
 
 // add builds the loop on a manager.
-func add(m manager.Manager, o Options, certificate tls.Certificate) error {
+func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Certificate) error {
 	now := threads.Goroutines{}.Now // a clock that is set must not end the time that nodes are given
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
@@ -141,6 +141,13 @@ func add(m manager.Manager, o Options, certificate tls.Certificate) error {
 	schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
 	if err := schedules.watch(m); err != nil {
 		return fmt.Errorf("build controller of schedules: %w", err)
+	}
+	monitors := &Monitors{Reader: r.Reader, Writer: r.Writer}
+	if err := monitors.watch(ctx, m, o.Namespaces); err != nil {
+		return fmt.Errorf("build controller of PodMonitors: %w", err)
+	}
+	if err := addProof(m, o, r.Metrics.Proven); err != nil {
+		return err
 	}
 	return addInspection(m, r, o, certificate)
 }

@@ -95,6 +95,9 @@ func (p page) tablesOf(keyspace string) []string {
 	return tables
 }
 
+// registry begins the names of Cassandra's registry.
+const registry = "org.apache.cassandra.metrics."
+
 const sumOfWrites = `cassandra_table_write_latency_seconds_count{keyspace="shop",table=""}`
 
 // TestMetrics has two nodes, of which each has a peer, and a hundred tables: every metric of the
@@ -141,8 +144,23 @@ func TestMetrics(t *testing.T) {
 	}
 	write(rows)
 
+	// The agent gets a change by its watch of the record.
+	until := func(what string, ok func(page) bool) page {
+		t.Helper()
+		for range 60 {
+			if got := p.scrape(t); ok(got) {
+				return got
+			}
+			_ = exec.CommandContext(ctx, "sleep", "0.5").Run()
+		}
+		t.Fatalf("%s did not come", what)
+		return page{}
+	}
 	w.part("every metric", func(t *testing.T) {
-		got := p.scrape(t)
+		w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
+			s.ExtraMetrics = []v1alpha1.MetricPattern{registry + "Table.*.shop.t007", registry + "Client.*"}
+		})
+		got := until("the extra metrics", func(got page) bool { return got.types["cassandra_extra"] != "" })
 		text, err := os.ReadFile("../../cmd/helenus-metrics/families.tsv")
 		if err != nil {
 			t.Fatal(err)
@@ -169,10 +187,15 @@ func TestMetrics(t *testing.T) {
 			`cassandra_table_write_latency_seconds_count{keyspace="shop",table="t007"}`:            rows,
 			`cassandra_table_write_latency_seconds_bucket{keyspace="shop",table="t007",le="+Inf"}`: rows,
 			`cassandra_internode_pending_messages{peer_datacenter="dc1"}`:                          0,
+			`cassandra_extra{name="` + registry + `Client.ConnectedNativeClients"}`:                1,
+			`cassandra_extra_events_total{name="` + registry + `Table.WriteLatency.shop.t007"}`:    rows,
 		} {
 			if value, found := got.series[series]; !found || value != want {
 				t.Errorf("%s is %v, %v, want %v", series, value, found, want)
 			}
+		}
+		if p99 := got.series[`cassandra_extra_p99{name="`+registry+`Table.WriteLatency.shop.t007"}`]; p99 <= 0 {
+			t.Errorf("the 99th percentile of writes is %v", p99)
 		}
 		if sum := got.series[`cassandra_table_write_latency_seconds_sum{keyspace="shop",table="t007"}`]; sum <= 0 ||
 			sum > 60 {
@@ -183,18 +206,6 @@ func TestMetrics(t *testing.T) {
 	w.part("the rest is summed, and no sum goes back", func(t *testing.T) {
 		choose := func(m *v1alpha1.TableMetrics) {
 			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) { s.TableMetrics = m })
-		}
-		// The agent gets a change by its watch of the record.
-		until := func(what string, ok func(page) bool) page {
-			t.Helper()
-			for range 60 {
-				if got := p.scrape(t); ok(got) {
-					return got
-				}
-				_ = exec.CommandContext(ctx, "sleep", "0.5").Run()
-			}
-			t.Fatalf("%s did not come", what)
-			return page{}
 		}
 		choose(&v1alpha1.TableMetrics{Limit: 3, Include: []v1alpha1.TablePattern{"shop.t01*"},
 			Exclude: []v1alpha1.TablePattern{"*.t010"}})

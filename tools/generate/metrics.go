@@ -44,26 +44,38 @@ as many. The others are summed per keyspace, with an empty label ` + "`table`" +
 sum is the greatest. A sum of counters counts what happened while tables were in it, and never goes back when one
 leaves it. A page has at most limit × 46 + 2,500 series: ` + "`cassandra_exporter_series_dropped`" + ` is how many more there were.
 
-## Scraping
+## Metrics beside these
 
-The port of the agent's container is called ` + "`metrics`" + `. With the operator of Prometheus, which adds the labels
-` + "`namespace` and `pod`" + ` that [alerts](alerts.md) and dashboards go by:
+` + "`spec.metrics.extra`" + ` names other metrics of Cassandra's registry, with ` + "`*`" + ` for any number of characters. A change restarts nothing:
 
 ` + "```yaml" + `
-apiVersion: monitoring.coreos.com/v1
-kind: PodMonitor
-metadata: {name: orders, namespace: shop}
 spec:
-  selector:
-    matchLabels: {helenus.io/cluster: orders}
-  podMetricsEndpoints:
-    - port: metrics
-      interval: 30s
-      relabelings:
-        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_cluster], targetLabel: cluster}
-        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_datacenter], targetLabel: datacenter}
-        - {sourceLabels: [__meta_kubernetes_pod_label_helenus_io_rack], targetLabel: rack}
+  metrics:
+    extra: ["org.apache.cassandra.metrics.Index.*"]  # at most 32, and 2,000 series on each node
 ` + "```" + `
+
+They are shown by their name in the registry and in the unit of Cassandra: ` + "`cassandra_extra`" + ` has gauges and counters,
+` + "`cassandra_extra_events_total`" + ` how often a meter, timer or histogram was used, ` + "`cassandra_extra_p99`" + ` the 99th percentile of the
+last two. What is no number is left out, and what is beyond the 2,000 counts in ` + "`cassandra_exporter_series_dropped`" + `. Each
+gauge is read at each scrape, also one that walks the disk.
+
+## Scraping
+
+Where Kubernetes has the kind PodMonitor of the operator of Prometheus, Helenus makes one for each ring, of the
+cluster's name, and removes it with the cluster. It comes as soon as the kind does, is restored if somebody deletes or
+changes it, and adds the labels ` + "`cluster`, `datacenter` and `rack`" + `; Prometheus itself adds ` + "`namespace` and `pod`" + `, which
+[alerts](alerts.md) and dashboards go by. A PodMonitor of the same name that somebody else has made stays as it is.
+
+` + "```yaml" + `
+spec:
+  metrics:
+    podMonitor:
+      mode: Auto               # Auto or None; default: Auto
+      interval: 30s            # 5s to 1h
+      labels: {release: prom}  # by which your Prometheus selects PodMonitors
+` + "```" + `
+
+Without that operator: the port of the agent's container is called ` + "`metrics`" + `.
 
 The NetworkPolicy of a new ring allows scrapes only from the peers in [` + "`security.networkPolicy.metrics`" + `](security.md#who-may-reach-a-ring).
 

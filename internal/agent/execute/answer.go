@@ -204,8 +204,8 @@ type Figures struct {
 	Failures map[node.ActionKind]int
 	// APIHeard and JVMHeard are when API server and JVM last answered; zero if never.
 	APIHeard, JVMHeard time.Time
-	// Tables of which there are metrics; nil for the defaults.
-	Tables *v1alpha1.TableMetrics
+	// Choice of the metrics of Cassandra.
+	Choice v1alpha1.Metrics
 	// Certificates that the JVM has shown, by when they end.
 	Certificates map[v1alpha1.CertificateUse]time.Time
 }
@@ -233,7 +233,7 @@ func (a *Agent) Figures() Figures {
 	if a.host.Record != nil {
 		f.APIHeard = a.host.Record.HeardAt()
 		if record, _ := a.host.Record.Record(); record != nil {
-			f.Tables = record.Spec.TableMetrics
+			f.Choice = v1alpha1.Metrics{Tables: record.Spec.TableMetrics, Extra: record.Spec.ExtraMetrics}
 		}
 	}
 	return f

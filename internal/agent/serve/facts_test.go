@@ -439,8 +439,9 @@ func (p probes) Ready() (bool, string) { return p.ok, "ready" }
 func (p probes) Metrics() []metrics.Sample {
 	return []metrics.Sample{{Family: metrics.AgentRestarts, Value: 1}}
 }
-func (p probes) Tables() *v1alpha1.TableMetrics {
-	return &v1alpha1.TableMetrics{Limit: 7, Include: []v1alpha1.TablePattern{"shop.*", "a.b"}}
+func (p probes) Choice() v1alpha1.Metrics {
+	return v1alpha1.Metrics{Tables: &v1alpha1.TableMetrics{Limit: 7, Include: []v1alpha1.TablePattern{"shop.*", "a.b"}},
+		Extra: []v1alpha1.MetricPattern{"org.apache.cassandra.metrics.Index.*"}}
 }
 
 func TestProbes(t *testing.T) {

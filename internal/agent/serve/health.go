@@ -23,8 +23,8 @@ type Health interface {
 	Live() (bool, string)
 	Ready() (bool, string)
 	Metrics() []metrics.Sample
-	// Tables of which there are metrics; nil for the defaults.
-	Tables() *v1alpha1.TableMetrics
+	// Choice of the metrics of Cassandra.
+	Choice() v1alpha1.Metrics
 }
 
 // Probes serves kubelet's probes on a listener until ctx ends, and nothing else: no connection is

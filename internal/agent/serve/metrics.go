@@ -54,7 +54,7 @@ func MetricsHandler(health Health, jvm url.URL) http.Handler {
 			return
 		}
 		from := jvm
-		from.RawQuery = tableRules(health.Tables()).Encode()
+		from.RawQuery = rules(health.Choice()).Encode()
 		open := strings.Contains(r.Header.Get("Accept"), openMetrics)
 		up := metrics.Sample{Family: metrics.CassandraUp}
 		page, err := scrape(r.Context(), client, from.String(), open)
@@ -81,9 +81,11 @@ func MetricsHandler(health Health, jvm url.URL) http.Handler {
 	return mux
 }
 
-// tableRules are the rules of the tables as the Java agent reads them.
-func tableRules(t *v1alpha1.TableMetrics) url.Values {
+// rules are the choice of metrics as the Java agent reads it.
+func rules(choice v1alpha1.Metrics) url.Values {
 	rules := url.Values{}
+	set(rules, "extra", choice.Extra)
+	t := choice.Tables
 	if t == nil {
 		return rules
 	}
@@ -93,16 +95,19 @@ func tableRules(t *v1alpha1.TableMetrics) url.Values {
 	if t.Limit > 0 {
 		rules.Set("limit", strconv.Itoa(int(t.Limit)))
 	}
-	for key, patterns := range map[string][]v1alpha1.TablePattern{"include": t.Include, "exclude": t.Exclude} {
-		var list []string
-		for _, p := range patterns {
-			list = append(list, string(p))
-		}
-		if len(list) > 0 {
-			rules.Set(key, strings.Join(list, ","))
-		}
-	}
+	set(rules, "include", t.Include)
+	set(rules, "exclude", t.Exclude)
 	return rules
+}
+
+func set[T ~string](rules url.Values, key string, patterns []T) {
+	var list []string
+	for _, p := range patterns {
+		list = append(list, string(p))
+	}
+	if len(list) > 0 {
+		rules.Set(key, strings.Join(list, ","))
+	}
 }
 
 func scrape(ctx context.Context, client *http.Client, from string, open bool) ([]byte, error) {

@@ -14,7 +14,7 @@ import (
 func pageOf(t *testing.T, page string) url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := r.URL.Query().Encode(); got != "include=shop.%2A%2Ca.b&limit=7" {
+		if got := r.URL.Query().Encode(); got != "extra=org.apache.cassandra.metrics.Index.%2A&include=shop.%2A%2Ca.b&limit=7" {
 			t.Errorf("asked for tables %q", got)
 		}
 		_, _ = io.WriteString(w, page)

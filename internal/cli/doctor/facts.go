@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,6 +22,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/inspectapi"
+	"helenus.io/helenus/internal/installation"
 )
 
 // Seen is what was found, or why it is not known.
@@ -41,9 +43,11 @@ type Facts struct {
 	Operator          Operator
 	Deployment        Seen[*appsv1.Deployment]
 	// Definitions and Policies of this installation, by the manifest of the plugin.
-	Definitions, Policies Seen[Compared]
+	Definitions, Policies Seen[installation.Compared]
 	Refusals              []Refusal
-	Rights                Seen[Rights]
+	Rights                Seen[installation.Rights]
+	// Proof is what the operator has found out about its own installation.
+	Proof Seen[*metav1.Condition]
 	Hosts                 Seen[[]corev1.Node]
 	Classes               Seen[[]storagev1.StorageClass]
 	Clusters              []Cluster
@@ -92,7 +96,7 @@ type Sources struct {
 
 // Look sees all that is judged.
 func Look(ctx context.Context, clusters []v1alpha1.CassandraCluster, from Sources) (*Facts, error) {
-	wanted, err := manifest(from.OperatorNamespace)
+	wanted, err := installation.Manifest(from.OperatorNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +104,14 @@ func Look(ctx context.Context, clusters []v1alpha1.CassandraCluster, from Source
 	deployment, hosts, classes := &appsv1.Deployment{}, &corev1.NodeList{}, &storagev1.StorageClassList{}
 	f := &Facts{Now: from.Now, Plugin: from.Plugin, OperatorNamespace: from.OperatorNamespace,
 		Operator: from.Operator, Kubernetes: seen(from.Kubernetes()),
-		Deployment: seen(deployment, c.Get(ctx, client.ObjectKey{Namespace: from.OperatorNamespace, Name: account},
+		Deployment: seen(deployment, c.Get(ctx, client.ObjectKey{Namespace: from.OperatorNamespace, Name: installation.Account},
 			deployment)),
-		Definitions: seen(compare(ctx, c, wanted, "CustomResourceDefinition")),
-		Policies: seen(compare(ctx, c, wanted, "ValidatingAdmissionPolicy",
-			"ValidatingAdmissionPolicyBinding")),
-		Refusals: from.refusals(ctx),
+		Definitions: seen(installation.Compare(ctx, c, wanted, "CustomResourceDefinition")),
+		Policies:    seen(installation.Compare(ctx, c, wanted, installation.Policies...)),
+		Refusals:    from.refusals(ctx),
 	}
-	f.Rights = seen(rights(ctx, c, wanted, from.OperatorNamespace, f.watched()))
+	f.Rights = seen(installation.AskFor(ctx, wanted, f.watched(), from.may))
+	f.Proof = seen(installation.ReadStatus(ctx, c, from.OperatorNamespace))
 	err = c.List(ctx, hosts)
 	f.Hosts = seen(hosts.Items, err)
 	err = c.List(ctx, classes)
@@ -116,6 +120,18 @@ func Look(ctx context.Context, clusters []v1alpha1.CassandraCluster, from Source
 		f.Clusters = append(f.Clusters, from.cluster(ctx, &clusters[i]))
 	}
 	return f, nil
+}
+
+// may asks the API server whether the operator has a right.
+func (s *Sources) may(ctx context.Context, right *authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: installation.User(s.OperatorNamespace),
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + s.OperatorNamespace,
+			"system:authenticated"},
+		ResourceAttributes: right,
+	}}
+	err := s.Client.Create(ctx, review)
+	return review.Status.Allowed, err
 }
 
 func (s *Sources) cluster(ctx context.Context, of *v1alpha1.CassandraCluster) Cluster {
@@ -183,10 +199,10 @@ func (s *Sources) refusals(ctx context.Context) []Refusal {
 	agent := "system:serviceaccount:" + s.Namespace + ":" + v1alpha1.AgentServiceAccountName(cluster.Name)
 	return []Refusal{
 		{"helenus-agent", as(agent, &corev1.ConfigMap{ObjectMeta: cluster.ObjectMeta})},
-		{"helenus-cluster", as(user(s.OperatorNamespace), cluster)},
+		{"helenus-cluster", as(installation.User(s.OperatorNamespace), cluster)},
 		{"helenus-node-record", s.Client.Create(ctx, recordOf(cluster), client.DryRunAll)},
 		{"helenus-node-status", s.writeStatus(ctx)},
-		{"helenus-operator", as(user(s.OperatorNamespace), &corev1.Pod{ObjectMeta: cluster.ObjectMeta,
+		{"helenus-operator", as(installation.User(s.OperatorNamespace), &corev1.Pod{ObjectMeta: cluster.ObjectMeta,
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "doctor", Image: "doctor"}}}})},
 		{"helenus-settings", s.Client.Create(ctx, owned, client.DryRunAll)},
 	}

@@ -22,6 +22,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/inspectapi"
+	"helenus.io/helenus/internal/installation"
 )
 
 // What is compared with the manifest, asked and tried is what an API server has and says: here one
@@ -40,7 +41,7 @@ func TestLook(t *testing.T) {
 	objects := []client.Object{&corev1.Pod{ObjectMeta: own}, &corev1.Secret{ObjectMeta: own},
 		&discoveryv1.EndpointSlice{ObjectMeta: own, Endpoints: []discoveryv1.Endpoint{
 			{TargetRef: &corev1.ObjectReference{Name: own.Name}}}}}
-	wanted, err := manifest("ops")
+	wanted, err := installation.Manifest("ops")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,8 @@ func TestLook(t *testing.T) {
 	}
 	// Where it watches some namespaces, its rights are asked for there.
 	asked = nil
-	if _, err := rights(t.Context(), c, wanted, "ops", []string{"shop", "bank"}); err != nil ||
+	operator := &Sources{Client: c, OperatorNamespace: "ops"}
+	if _, err := installation.AskFor(t.Context(), wanted, []string{"shop", "bank"}, operator.may); err != nil ||
 		!slices.Contains(asked, "system:serviceaccount:ops:helenus get secrets/ bank") ||
 		slices.Contains(asked, "system:serviceaccount:ops:helenus get secrets/ ") {
 		t.Errorf("asked %q (%v)", asked, err)

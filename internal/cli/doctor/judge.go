@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/words"
+	"helenus.io/helenus/internal/installation"
 )
 
 // Result of a check.
@@ -90,6 +91,7 @@ func Judge(f *Facts) []Finding {
 	check("definitions", f.Definitions.Err, func() Finding { return f.compared(f.Definitions.It) })
 	check("operator", f.Operator.Err, f.operator)
 	check("rights", f.Rights.Err, f.rights)
+	check("proof of the operator", f.Proof.Err, f.proof)
 	check("policies", f.Policies.Err, func() Finding { return f.compared(f.Policies.It) })
 	for _, r := range f.Refusals {
 		check("policy "+r.Policy, nil, r.judge)
@@ -151,7 +153,7 @@ func (f *Facts) versions() Finding {
 }
 
 // compared judges objects of the installation. Those of another release are different.
-func (f *Facts) compared(it Compared) Finding {
+func (f *Facts) compared(it installation.Compared) Finding {
 	switch {
 	case len(it.Missing) > 0:
 		return wrong(words.List(it.Missing, mostNames)+": missing", reinstall)
@@ -181,9 +183,16 @@ func (f *Facts) operator() Finding {
 
 func (f *Facts) rights() Finding {
 	if missing := f.Rights.It.Missing; len(missing) > 0 {
-		return wrong(fmt.Sprintf("%s may not %s", user(f.OperatorNamespace), words.List(missing, mostNames)), reinstall)
+		return wrong(fmt.Sprintf("%s may not %s", installation.User(f.OperatorNamespace), words.List(missing, mostNames)), reinstall)
 	}
 	return good("the operator has all %d", f.Rights.It.Asked)
+}
+
+func (f *Facts) proof() Finding {
+	if proof := f.Proof.It; proof.Status != metav1.ConditionTrue {
+		return wrong(proof.Message, reinstall)
+	}
+	return good("%s", f.Proof.It.Message)
 }
 
 func (r *Refusal) judge() Finding {

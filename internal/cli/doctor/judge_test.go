@@ -15,6 +15,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/inspectapi"
+	"helenus.io/helenus/internal/installation"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -38,9 +39,10 @@ func sound() *Facts {
 	return &Facts{
 		Now: now, Plugin: "v1", OperatorNamespace: "helenus-system", Kubernetes: Seen[string]{It: "v1.30.0-rc.1"},
 		Operator: Operator{Said: "helenus-b leads"}, Deployment: seen(deployment, nil),
-		Definitions: seen(Compared{Same: 3}, nil), Policies: seen(Compared{Same: 10}, nil),
+		Definitions: seen(installation.Compared{Same: 3}, nil), Policies: seen(installation.Compared{Same: 10}, nil),
 		Refusals: []Refusal{{"helenus-agent", errors.New("ValidatingAdmissionPolicy 'helenus-agent' denied request")}},
-		Rights:   seen(Rights{Asked: 100}, nil),
+		Rights:   seen(installation.Rights{Asked: 100}, nil),
+		Proof: seen(&metav1.Condition{Status: metav1.ConditionTrue, Message: "all is there"}, nil),
 		Hosts: seen([]corev1.Node{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			corev1.LabelTopologyZone: "a"}}}}, nil),
 		Classes: seen([]storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "local", Annotations: map[string]string{
@@ -87,6 +89,10 @@ func TestJudge(t *testing.T) {
 		{"operator", Warning, "not known", func(f *Facts, _ *Cluster) { f.Operator.Err = hidden }},
 		{"operator", Warning, "1 of 2 replicas", func(f *Facts, _ *Cluster) { f.Deployment.It.Status.ReadyReplicas = 1 }},
 		{"rights", Wrong, "helenus may not get pods", func(f *Facts, _ *Cluster) { f.Rights.It.Missing = []string{"get pods"} }},
+		{"proof of the operator", Wrong, "may not get pods", func(f *Facts, _ *Cluster) {
+			f.Proof.It = &metav1.Condition{Status: metav1.ConditionFalse, Message: "may not get pods"}
+		}},
+		{"proof of the operator", Warning, "not known", func(f *Facts, _ *Cluster) { f.Proof.Err = hidden }},
 		{"rights", Warning, "not known", func(f *Facts, _ *Cluster) { f.Rights.Err = hidden }},
 		{"policies", Wrong, "B: missing", func(f *Facts, _ *Cluster) { f.Policies.It.Missing = []string{"B"} }},
 		{"policy helenus-agent", Wrong, "accepted", func(f *Facts, _ *Cluster) { f.Refusals[0].Err = nil }},

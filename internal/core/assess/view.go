@@ -414,7 +414,7 @@ func (v *View) NetworkPolicy() v1alpha1.NetworkPolicyMode { return v.networkPoli
 // MadeWith is how the ring is made that is opened to form, or that adopts disks.
 func (v *View) MadeWith() *ledger.MadeWith {
 	out := &ledger.MadeWith{Authentication: v.authentication, NetworkPolicy: v.networkPolicy,
-		Encryption: v.encryption}
+		Encryption: v.encryption, Defaults: v.Defaults.Node}
 	if v.AsksForPassword() {
 		out.SuperuserSecret = v.SuperuserSecret()
 	}

@@ -304,6 +304,12 @@ var fields = map[string]struct {
 	"metrics.tables.limit":   {measured(v1alpha1.TableMetrics{Limit: 7}), written},
 	"metrics.tables.include": {measured(v1alpha1.TableMetrics{Include: []v1alpha1.TablePattern{"shop.*"}}), written},
 	"metrics.tables.exclude": {measured(v1alpha1.TableMetrics{Exclude: []v1alpha1.TablePattern{"shop.*"}}), written},
+	"metrics.podMonitor.mode":     {monitored(v1alpha1.PodMonitor{Mode: v1alpha1.PodMonitorNone}), applies},
+	"metrics.podMonitor.interval": {monitored(v1alpha1.PodMonitor{Interval: &metav1.Duration{Duration: time.Minute}}), applies},
+	"metrics.podMonitor.labels":   {monitored(v1alpha1.PodMonitor{Labels: map[string]string{"a": "b"}}), applies},
+	"metrics.extra": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Metrics = &v1alpha1.Metrics{Extra: []v1alpha1.MetricPattern{"org.apache.cassandra.metrics.Index.*"}}
+	}, written},
 	"disruption.consistency": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Disruption.Consistency = v1alpha1.ConsistencyQuorum
 	}, written},
@@ -702,6 +708,10 @@ func TestVolumesFollowTheSpecUntilTheyAreBound(t *testing.T) {
 
 func measured(tables v1alpha1.TableMetrics) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Metrics = &v1alpha1.Metrics{Tables: &tables} }
+}
+
+func monitored(m v1alpha1.PodMonitor) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Metrics = &v1alpha1.Metrics{PodMonitor: &m} }
 }
 
 func inWindow(s *v1alpha1.CassandraClusterSpec) {

@@ -20,8 +20,9 @@ import (
 // Snapshot is everything known about one cluster at one moment. It is gathered once per pass and
 // never changed afterwards. What could not be reached is a fact, too: a nil Agent with a reason.
 type Snapshot struct {
-	// Cluster is the object of the user, never nil.
-	Cluster *v1alpha1.CassandraCluster
+	// Cluster is the object of the user, never nil, with Defaults under its nodes.
+	Cluster  *v1alpha1.CassandraCluster
+	Defaults Defaults
 	// Install is what this operator was installed with.
 	Install Install
 

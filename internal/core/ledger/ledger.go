@@ -93,6 +93,8 @@ type MadeWith struct {
 	NetworkPolicy v1alpha1.NetworkPolicyMode `json:"networkPolicy,omitempty"`
 	// Encryption is nil in a ring that an earlier release of Helenus made: nothing is encrypted.
 	Encryption *v1alpha1.NodeEncryption `json:"encryption,omitempty"`
+	// Defaults are those that the namespace had then; nil for none.
+	Defaults *v1alpha1.NodeSettings `json:"defaults,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.
@@ -239,7 +241,7 @@ func (r Ring) copyRing() Ring {
 	}
 	if r.MadeWith != nil {
 		madeWith := *r.MadeWith
-		madeWith.Encryption = madeWith.Encryption.DeepCopy()
+		madeWith.Encryption, madeWith.Defaults = madeWith.Encryption.DeepCopy(), madeWith.Defaults.DeepCopy()
 		r.MadeWith = &madeWith
 	}
 	r.Lost = slices.Clone(r.Lost)

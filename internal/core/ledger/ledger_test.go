@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
 )
 
 // fill puts something into every field, however deep.
@@ -17,6 +19,10 @@ func fill(v reflect.Value) {
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)))
+			return
+		}
+		if v.Type() == reflect.TypeFor[v1alpha1.NodeSettings]() { // quantities have fields that nobody may set
+			v.Set(reflect.ValueOf(v1alpha1.NodeSettings{JVM: &v1alpha1.JVM{Options: []string{"-Xss1m"}}}))
 			return
 		}
 		for i := range v.NumField() {

@@ -21,7 +21,7 @@ type Wanted struct {
 	// the ring it is as the other nodes of its rack.
 	Leaves        bool
 	Disruption    v1alpha1.NodeDisruption
-	TableMetrics  *v1alpha1.TableMetrics
+	Metrics       v1alpha1.Metrics
 	Configuration v1alpha1.NodeConfiguration
 	Pod           v1alpha1.PodSettings
 }
@@ -51,7 +51,7 @@ func WantedNodes(cluster *v1alpha1.CassandraCluster, install facts.Install) []Wa
 					Rack:          rack.Name,
 					Ordinal:       ordinal,
 					Disruption:    DisruptionOf(cluster),
-					TableMetrics:  TableMetricsOf(cluster),
+					Metrics:       MetricsOf(cluster),
 					Configuration: configuration,
 					Pod:           pod,
 				})
@@ -67,12 +67,9 @@ func DisruptionOf(cluster *v1alpha1.CassandraCluster) v1alpha1.NodeDisruption {
 	return v1alpha1.NodeDisruption{Consistency: d.Consistency, Unprotected: d.Unprotected}
 }
 
-// TableMetricsOf is of which tables the agents of a cluster give metrics; nil for the defaults.
-func TableMetricsOf(cluster *v1alpha1.CassandraCluster) *v1alpha1.TableMetrics {
-	if m := cluster.Spec.Metrics; m != nil {
-		return m.Tables
-	}
-	return nil
+// MetricsOf is which metrics the agents of a cluster give.
+func MetricsOf(cluster *v1alpha1.CassandraCluster) v1alpha1.Metrics {
+	return *cmp.Or(cluster.Spec.Metrics, &v1alpha1.Metrics{})
 }
 
 // RackSize is the number of nodes of a rack.

@@ -15,7 +15,7 @@ var words = []any{
 	"DoesNotExist", "NoSchedule", "NoExecute", "Equal", "Honor", "Ignore", "DoNotSchedule", "ScheduleAnyway",
 	"topology.kubernetes.io/zone", "kubernetes.io/hostname",
 	"-Xss1m", "-Xss2m", "metadata.name", "50%", "25%", "PersistentVolumeClaim", "/extra/*.jar", "/opt/one.jar",
-	"shop.*", "*.t_1",
+	"shop.*", "*.t_1", "org.apache.cassandra.metrics.Index.*", "org.apache.cassandra.metrics.CQL.*",
 	"2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z", "20m", "1h", "10.1.0.0/16", "10.0.0.0/12", "",
 	"22:00", "23:30", "2h", "UTC", "Europe/Berlin",
 	// What nobody takes.

@@ -12,10 +12,11 @@ type Panel struct {
 }
 
 // Dashboard is a page of panels over what its variables choose: namespace and cluster, and for some
-// one more of Cassandra's labels.
+// one more of Cassandra's labels. One of the fleet is over all clusters.
 type Dashboard struct {
 	Name, Title string
 	Variable    string
+	Fleet       bool
 	Panels      []Panel
 }
 
@@ -38,7 +39,30 @@ func All() []Dashboard {
 	node := `namespace="$namespace",pod="$pod"`
 	table := pods + `,keyspace="$keyspace"`
 	worst := func(metric string) string { return fmt.Sprintf("max by (table) (%s{%s})", metric, table) }
+	each := func(expression string) string { return "sum by (namespace, cluster) (" + expression + ")" }
+	const name = "{{namespace}}/{{cluster}}"
 	return []Dashboard{
+		{Name: "fleet", Title: "Helenus / Fleet", Fleet: true, Panels: []Panel{
+			{"Stalled: the user has to act", `helenus_cluster_condition{condition="Stalled"} == 1`, name, "short"},
+			{"Not available", `helenus_cluster_condition{condition="Available"} == 0`, name, "short"},
+			{"Nodes that are not ready", each("helenus_cluster_nodes - helenus_cluster_ready_nodes") + " > 0", name,
+				"short"},
+			{"Ranges with too few replicas up", each("helenus_cluster_unserved_ranges") + " > 0", name, "short"},
+			{"Agents that do not answer", each("helenus_cluster_nodes - helenus_cluster_answering_nodes") + " > 0", name,
+				"short"},
+			{"Steps that are blocked", "sum by (namespace, cluster, reason) (helenus_cluster_blocked_steps_by_reason)",
+				name + " {{reason}}", "short"},
+			{"Age of the oldest step", "time() - min by (namespace, cluster) " +
+				"(helenus_cluster_step_opened_timestamp_seconds)", name, "s"},
+			{"Time until the next deadline of a repair", "helenus_cluster_repair_deadline_timestamp_seconds - time()",
+				name, "s"},
+			{"Notices", "sum by (namespace, cluster, reason) (helenus_cluster_notices_by_reason)", name + " {{reason}}",
+				"short"},
+			{"Time until the first certificate ends", "min by (namespace) " +
+				"(helenus_agent_certificate_end_timestamp_seconds) - time()", "{{namespace}}", "s"},
+			{"Clusters", "count(helenus_cluster_condition{condition=\"Ready\"})", "clusters", "short"},
+			{"Nodes", each("helenus_cluster_nodes"), name, "short"},
+		}},
 		{Name: "ring", Title: "Helenus / Ring", Panels: []Panel{
 			{"Nodes that are not ready", "helenus_cluster_nodes{" + ofCluster + "} - helenus_cluster_ready_nodes{" +
 				ofCluster + "}", "{{datacenter}}", "short"},
@@ -100,6 +124,20 @@ func All() []Dashboard {
 			{"Repaired", "min by (table) (cassandra_table_repaired_ratio{" + table + "})", "{{table}}", "percentunit"},
 			{"Memtables", "sum by (table) (cassandra_table_memtable_bytes{" + table + "})", "{{table}}", "bytes"},
 		}},
+		{Name: "repair", Title: "Helenus / Repair", Panels: []Panel{
+			{"Time until the next deadline", "helenus_cluster_repair_deadline_timestamp_seconds{" + ofCluster +
+				"} - time()", "time left", "s"},
+			{"Time since the oldest repair", "time() - helenus_cluster_oldest_repair_timestamp_seconds{" + ofCluster +
+				"}", "time", "s"},
+			{"Repaired, least of a keyspace", "min by (keyspace) (cassandra_table_repaired_ratio{" + pods + "})",
+				"{{keyspace}}", "percentunit"},
+			{"Bytes that wait to be marked as repaired",
+				"sum by (keyspace) (cassandra_table_pending_repair_bytes{" + pods + "})", "{{keyspace}}", "bytes"},
+			{"Tasks of validation and repair", "cassandra_thread_pool_active_tasks{" + pods +
+				`,pool=~".*(Validation|AntiEntropy|Repair).*"} > 0`, "{{pod}} {{pool}}", "short"},
+			{"Hints written, which a repair makes good if they expire",
+				rate("cassandra_hints_created_total", pods, "pod"), "{{pod}}", "ops"},
+		}},
 		{Name: "operator", Title: "Helenus / Operator", Panels: []Panel{
 			{"Passes", "sum(rate(helenus_pass_seconds_count[$__rate_interval]))", "passes", "ops"},
 			{"Passes that fail", rate("helenus_failed_passes_total", ofCluster, "cluster"), "{{cluster}}", "ops"},
@@ -127,9 +165,11 @@ func (d Dashboard) JSON() ([]byte, error) {
 	choice := func(name, query string) object {
 		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2, "sort": 1}
 	}
-	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus"},
-		choice("namespace", "label_values(helenus_cluster_nodes, namespace)"),
-		choice("cluster", `label_values(helenus_cluster_nodes{namespace="$namespace"}, cluster)`)}
+	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus"}}
+	if !d.Fleet {
+		variables = append(variables, choice("namespace", "label_values(helenus_cluster_nodes, namespace)"),
+			choice("cluster", `label_values(helenus_cluster_nodes{namespace="$namespace"}, cluster)`))
+	}
 	if d.Variable != "" {
 		variables = append(variables,
 			choice(d.Variable, "label_values(cassandra_table_sstables{"+pods+"}, "+d.Variable+")"))

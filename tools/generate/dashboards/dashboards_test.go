@@ -55,6 +55,9 @@ func TestEveryExpressionHasItsMetricsAndLabels(t *testing.T) {
 			t.Error(err)
 		}
 		for _, p := range d.Panels {
+			if d.Fleet && strings.Contains(p.Expression, "$namespace") {
+				t.Errorf("%s, %s goes by a choice that the fleet has not", d.Name, p.Title)
+			}
 			expression, err := parser.NewParser(parser.Options{}).ParseExpr(Substituted(p.Expression))
 			if err != nil {
 				t.Errorf("%s, %s: %v", d.Name, p.Title, err)

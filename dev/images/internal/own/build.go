@@ -38,7 +38,7 @@ func (b *Builder) Build(ctx context.Context, i Image, locked *lock.File, work st
 	tree := layer.Tree{}
 	for _, path := range slices.Sorted(maps.Keys(i.Binaries)) {
 		file := filepath.Join(work, filepath.Base(path))
-		if err := b.compile(ctx, i.Binaries[path], file); err != nil {
+		if err := Compile(ctx, b.Repository, i.Binaries[path], file, "linux", b.Architecture, b.Tag); err != nil {
 			return nil, err
 		}
 		if err := tree.Add(path, layer.Entry{Mode: 0o755, File: file}); err != nil {
@@ -91,15 +91,16 @@ func (b *Builder) config(i Image) v1.Config {
 	}
 }
 
-// compile builds a static program whose bytes depend on the source alone.
-func (b *Builder) compile(ctx context.Context, pkg, file string) error {
-	if _, err := os.Stat(filepath.Join(b.Repository, pkg)); err != nil {
-		return fmt.Errorf("compile %s: there is no such package in %s: %w", pkg, b.Repository, err)
+// Compile builds a static program of a package of a checkout for a system and an architecture. Its
+// bytes depend on the source alone. It gets the version as main.version.
+func Compile(ctx context.Context, repository, pkg, file, system, architecture, version string) error {
+	if _, err := os.Stat(filepath.Join(repository, pkg)); err != nil {
+		return fmt.Errorf("compile %s: there is no such package in %s: %w", pkg, repository, err)
 	}
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X main.version="+b.Tag, "-o", file, pkg)
-	command.Dir = b.Repository
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+b.Architecture, "GOFLAGS=",
+		"-ldflags", "-s -w -buildid= -X main.version="+version, "-o", file, pkg)
+	command.Dir = repository
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture, "GOFLAGS=",
 		"GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w\n%s", pkg, err, bytes.TrimSpace(out))
@@ -109,7 +110,7 @@ func (b *Builder) compile(ctx context.Context, pkg, file string) error {
 	if err != nil {
 		return fmt.Errorf("compile %s: %w", pkg, err)
 	}
-	if !bytes.HasPrefix(content, []byte("\x7fELF")) {
+	if bytes.HasPrefix(content, []byte("!<arch>")) {
 		return fmt.Errorf("compile %s: it is not a command: its package is not main", pkg)
 	}
 	return nil

@@ -69,7 +69,7 @@ func (k *Keeper) correct() {
 // followPolicies has every agent hold to the disruption policy of the spec, and to its choice of
 // metrics, from now on. That disturbs no node.
 func (k *Keeper) followPolicies() {
-	policy, tables := render.DisruptionOf(k.Cluster), render.TableMetricsOf(k.Cluster)
+	policy, metrics := render.DisruptionOf(k.Cluster), render.MetricsOf(k.Cluster)
 	for _, n := range k.Records() {
 		if n.Record.DeletionTimestamp != nil {
 			continue
@@ -79,9 +79,10 @@ func (k *Keeper) followPolicies() {
 				spec.Disruption = policy
 			})
 		}
-		if !equality.Semantic.DeepEqual(n.Record.Spec.TableMetrics, tables) {
+		if spec := &n.Record.Spec; !equality.Semantic.DeepEqual(spec.TableMetrics, metrics.Tables) ||
+			!slices.Equal(spec.ExtraMetrics, metrics.Extra) {
 			k.update(n, false, "the choice of metrics has changed", func(spec *v1alpha1.CassandraNodeSpec) {
-				spec.TableMetrics = tables.DeepCopy()
+				spec.TableMetrics, spec.ExtraMetrics = metrics.Tables.DeepCopy(), slices.Clone(metrics.Extra)
 			})
 		}
 	}

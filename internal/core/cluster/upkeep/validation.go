@@ -36,6 +36,11 @@ func (k *Keeper) Validation() plan.Result {
 }
 
 func (k *Keeper) refusal() (string, error) {
+	if problem := k.Defaults.Problem; problem != "" {
+		k.draft.WakeIn(time.Minute) // nobody tells when it changes
+		return v1alpha1.ReasonInvalidDefaults, fmt.Errorf("ConfigMap %s: %s: each key must be a field of node, as in "+
+			"the spec of a CassandraCluster, without overlay", v1alpha1.DefaultsName, problem)
+	}
 	if err := k.checkSettings(); err != nil {
 		return v1alpha1.ReasonUnknownSetting, err
 	}

@@ -1,4 +1,4 @@
-package doctor
+package installation
 
 import (
 	"bytes"
@@ -21,16 +21,16 @@ import (
 	"helenus.io/helenus/internal/inspectapi"
 )
 
-// account is the operator's, and the name of its Deployment and its roles.
-const account = "helenus"
+// Account is the operator's, and the name of its Deployment and its roles.
+const Account = "helenus"
 
-// user is how the API server calls the operator that runs in a namespace.
-func user(namespace string) string { return "system:serviceaccount:" + namespace + ":" + account }
+// User is how the API server calls the operator that runs in a namespace.
+func User(namespace string) string { return "system:serviceaccount:" + namespace + ":" + Account }
 
-// manifest are the objects of an installation in a namespace, as this plugin knows them.
-func manifest(namespace string) ([]*unstructured.Unstructured, error) {
+// Manifest are the objects of an installation in a namespace, as this program knows them.
+func Manifest(namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	text := bytes.ReplaceAll(config.Install, []byte(user(inspectapi.DefaultNamespace)), []byte(user(namespace)))
+	text := bytes.ReplaceAll(config.Install, []byte(User(inspectapi.DefaultNamespace)), []byte(User(namespace)))
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		encoded, err := yaml.YAMLToJSON(document)
 		if err != nil {
@@ -57,8 +57,11 @@ type Compared struct {
 	Same               int
 }
 
-// compare looks for the objects of some kinds in the API server.
-func compare(ctx context.Context, c client.Client, wanted []*unstructured.Unstructured, kinds ...string) (Compared,
+// Policies are the kinds of what keeps users, operator and agents each to their own.
+var Policies = []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+
+// Compare looks for the objects of some kinds in the API server.
+func Compare(ctx context.Context, c client.Client, wanted []*unstructured.Unstructured, kinds ...string) (Compared,
 	error) {
 	var out Compared
 	for _, want := range wanted {
@@ -109,10 +112,12 @@ type Rights struct {
 	Missing []string
 }
 
-// rights asks the API server for each right of the roles that the manifest gives to the operator.
-// What it does in the namespaces of clusters counts in those that it watches.
-func rights(ctx context.Context, c client.Client, wanted []*unstructured.Unstructured, namespace string,
-	watched []string) (Rights, error) {
+// Ask says whether the operator has a right.
+type Ask func(ctx context.Context, right *authorizationv1.ResourceAttributes) (bool, error)
+
+// AskFor asks for each right of the roles that the manifest gives to the operator. What it does in
+// the namespaces of clusters counts in those that it watches.
+func AskFor(ctx context.Context, wanted []*unstructured.Unstructured, watched []string, ask Ask) (Rights, error) {
 	var out Rights
 	for _, binding := range wanted {
 		if !strings.HasSuffix(binding.GetKind(), "RoleBinding") {
@@ -131,12 +136,12 @@ func rights(ctx context.Context, c client.Client, wanted []*unstructured.Unstruc
 			return out, fmt.Errorf("read %s %s: %w", kind, name, err)
 		}
 		in := []string{binding.GetNamespace()}
-		if kind == "ClusterRole" && name == account && len(watched) > 0 {
+		if kind == "ClusterRole" && name == Account && len(watched) > 0 {
 			in = watched
 		}
 		for _, where := range in {
 			for _, rule := range role.Rules {
-				if err := out.ask(ctx, c, user(namespace), where, rule); err != nil {
+				if err := out.ask(ctx, ask, where, rule); err != nil {
 					return out, err
 				}
 			}
@@ -145,29 +150,23 @@ func rights(ctx context.Context, c client.Client, wanted []*unstructured.Unstruc
 	return out, nil
 }
 
-func (r *Rights) ask(ctx context.Context, c client.Client, who, namespace string, rule rbacv1.PolicyRule) error {
+func (r *Rights) ask(ctx context.Context, ask Ask, namespace string, rule rbacv1.PolicyRule) error {
 	names := rule.ResourceNames
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	space := strings.Split(who, ":")[2]
 	for _, group := range rule.APIGroups {
 		for _, full := range rule.Resources {
 			resource, sub, _ := strings.Cut(full, "/")
 			for _, name := range names {
 				for _, verb := range rule.Verbs {
-					review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-						User: who,
-						Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + space,
-							"system:authenticated"},
-						ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group,
-							Resource: resource, Subresource: sub, Name: name, Namespace: namespace},
-					}}
-					if err := c.Create(ctx, review); err != nil {
+					allowed, err := ask(ctx, &authorizationv1.ResourceAttributes{Verb: verb, Group: group,
+						Resource: resource, Subresource: sub, Name: name, Namespace: namespace})
+					if err != nil {
 						return fmt.Errorf("ask whether the operator may %s %s: %w", verb, full, err)
 					}
 					r.Asked++
-					if !review.Status.Allowed {
+					if !allowed {
 						r.Missing = append(r.Missing, strings.TrimSuffix(verb+" "+full+" in "+namespace, " in "))
 					}
 				}
