@@ -85,6 +85,8 @@ const (
 	BlockedOnlyReplicas Reason = "OnlyReplicas"
 	// BlockedTooManyReplicas – a keyspace has more replicas than nodes would be left.
 	BlockedTooManyReplicas Reason = "TooManyReplicas"
+	// BlockedTooFewRacks – a keyspace has more replicas than racks would be left.
+	BlockedTooFewRacks Reason = "TooFewRacks"
 	// BlockedTooLittleDisk – a node that stays would fill too much of its data volume once others
 	// have left, or does not say how full that is.
 	BlockedTooLittleDisk Reason = "TooLittleDisk"

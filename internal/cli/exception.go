@@ -204,6 +204,25 @@ func (s *settings) giveUpDisk(ctx context.Context, c *connection, name string, w
 		deadline: 24 * time.Hour, ttl: 24 * time.Hour, spec: v1alpha1.TaskTemplate{Nodes: []string{name}}})
 }
 
+var removeFirst = word{
+	kind: v1alpha1.ExceptionRemoveFirst, use: "remove-first",
+	said: "leaves first, once the spec has fewer nodes of its rack", example: "its host goes",
+	short: "Have a node leave before others of its rack",
+	long: `Has a node leave before others of its rack when the spec has fewer of them than there
+are, and in the order in which those of a rack leave that is taken out. Otherwise the one
+with the highest ordinal does. The others keep their names.
+
+It writes an exception into the spec of the CassandraCluster, with your rights. Then lower
+the number of nodes, while it holds.`,
+	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+		if node.Spec.Member == nil {
+			return fmt.Errorf("node %s is no member of the ring: kubectl helenus status %s shows what it waits for",
+				node.Name, cluster.Name)
+		}
+		return nil
+	},
+}
+
 var repair = word{
 	kind: v1alpha1.ExceptionRepair, use: "repair", said: "is repaired as soon as every member is up",
 	example: "it was down for a day",

@@ -91,8 +91,13 @@ func TestStartAnywayAndRepair(t *testing.T) {
 			ask: replace, reason: "its disk is gone", length: time.Hour, node: member,
 			refused: "no replacement of node " + name + " is recommended",
 		},
-		"no reason":   {ask: repair, length: time.Hour, refused: "say why by --reason"},
-		"for no time": {ask: repair, reason: "x", refused: "want a time of at most 168h"},
+		"leaves first": {
+			ask: removeFirst, reason: "its host goes", length: time.Hour, node: member,
+			want: v1alpha1.Exception{Name: "removefirst-" + name, Type: v1alpha1.ExceptionRemoveFirst},
+		},
+		"cannot leave": {ask: removeFirst, reason: "x", length: time.Hour, refused: "is no member of the ring"},
+		"no reason":    {ask: repair, length: time.Hour, refused: "say why by --reason"},
+		"for no time":  {ask: repair, reason: "x", refused: "want a time of at most 168h"},
 		"for too long": {
 			ask: startAnyway, reason: "x", length: 169 * time.Hour, refused: "want a time of at most 168h",
 		},

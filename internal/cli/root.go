@@ -48,6 +48,7 @@ and, with your rights, changes what they are asked to do:
   debug            stop Cassandra on a node, and keep its pod to look into
   replace          have a lost node replaced for which that is recommended, or give up a disk
   repair           have a node repaired for which that is recommended
+  remove-first     have a node leave before others of its rack
   start-anyway     let a node start that was down for longer than deletions are kept
   superuser reset  give the superuser the password of his Secret, whatever he has
   clear-leftovers  remove what a cluster that is gone has left
@@ -76,7 +77,8 @@ func New(version string, streams Streams) *cobra.Command {
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s),
 		newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s))
-	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair))
+	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair),
+		s.command(removeFirst))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

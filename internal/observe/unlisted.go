@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
@@ -47,7 +48,7 @@ func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 			addStray(s, stray)
 		}
 	}
-	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
+	for _, w := range assess.Wanted(s, r.Now()) {
 		if err := r.unlistedOf(ctx, s, w); err != nil {
 			return err
 		}

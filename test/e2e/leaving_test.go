@@ -203,6 +203,52 @@ func TestDatacenterLeaves(t *testing.T) {
 	wantClaims(t, ring, 3)
 }
 
+// TestRackLeaves: a rack of a ring of four leaves once two racks are allowed for three replicas, and
+// all rows are read afterwards. Before that it stays as it is. Then another one gets another name,
+// so that its node leaves when that of the new one has joined.
+func TestRackLeaves(t *testing.T) {
+	onlyInFull(t)
+	ring := forLeaving(t, "e2e-rack-leaves")
+	before := identities(t, ring)
+	while(t, ring, servedThroughout, "a rack is to leave, and may not", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
+		}); err != nil {
+			return err
+		}
+		message, err := ring.Stalled(t.Context(), v1alpha1.ReasonInvalidSpec)
+		if want := "would have 2 racks left once node " + ring.Name + "-dc1-r3-0 has left"; err == nil &&
+			!strings.Contains(message, want) {
+			err = fmt.Errorf("it is refused for another reason: %s", message)
+		}
+		return err
+	})
+	wantAsBefore(t, before, identities(t, ring))
+	while(t, ring, servedThroughout, "it may, and leaves", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].AllowFewerRacks = true
+		}); err != nil {
+			return err
+		}
+		return shrunk(t, ring)
+	})
+	delete(before, ring.Name+"-dc1-r3-0")
+	wantAsBefore(t, before, identities(t, ring))
+	while(t, ring, servedThroughout, "a rack gets another name", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks[1].Name = "r4"
+		}); err != nil {
+			return err
+		}
+		return shrunk(t, ring)
+	})
+	took(t, "all rows are read through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.Quorum) })
+	wantHistory(t, ring, "LeaveNode", "JoinNode", "LeaveNode")
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
+}
+
 // TestLeaveRefused: a node does not leave where a keyspace has as many replicas as there are nodes.
 // Nothing is touched. With one replica less it leaves: the system keyspaces get one less by
 // themselves.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 )
 
 // LongestException is how far ahead an exception may end.
@@ -30,9 +31,13 @@ func (v *View) LossAccepted(node string) []string {
 
 // exceptions of a type for a node that hold now.
 func (v *View) exceptions(kind v1alpha1.ExceptionType, node string) []v1alpha1.Exception {
+	return exceptions(v.Snapshot, v.Now, kind, node)
+}
+
+func exceptions(s *facts.Snapshot, now time.Time, kind v1alpha1.ExceptionType, node string) []v1alpha1.Exception {
 	var out []v1alpha1.Exception
-	for _, e := range v.Cluster.Spec.Exceptions {
-		if e.Type == kind && e.Node == node && v.Now.Before(e.Until.Time) && e.Until.Sub(v.Now) <= LongestException {
+	for _, e := range s.Cluster.Spec.Exceptions {
+		if e.Type == kind && e.Node == node && now.Before(e.Until.Time) && e.Until.Sub(now) <= LongestException {
 			out = append(out, e)
 		}
 	}

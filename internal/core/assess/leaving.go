@@ -3,8 +3,6 @@ package assess
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -12,25 +10,17 @@ import (
 )
 
 // addLeaving adds the members that the spec does not describe any more to Wanted, each behind the
-// nodes of its rack. Where the spec has nothing of its datacenter, a node stays as its record has
-// it, or as that of another one of its rack.
+// nodes of its rack. Where the spec has nothing of its rack, a node stays as its record has it, or
+// as that of another one of its rack.
 func (v *View) addLeaving() {
-	names := v.Members()
-	for _, n := range v.Records() {
-		if n.Record.Spec.Member != nil && !slices.Contains(names, n.Name) {
-			names = append(slices.Clone(names), n.Name)
-		}
-	}
 	var leaving, recorded []render.Wanted
 	for _, n := range v.Records() {
-		if v.Datacenter(n.Record.Spec.Datacenter) == nil {
+		if !v.hasRack(n.Record.Spec.Datacenter, n.Record.Spec.Rack) {
 			recorded = append(recorded, v.asRecorded(n))
 		}
 	}
-	for _, name := range names {
-		n := v.Nodes[name]
-		if v.Describes(name) != nil || n != nil && n.Record != nil &&
-			n.Record.Spec.State == v1alpha1.StateDecommissioned {
+	for _, name := range memberNames(v.Snapshot) {
+		if v.Describes(name) != nil {
 			continue
 		}
 		at := slices.IndexFunc(recorded, func(w render.Wanted) bool { return w.Name == name })
@@ -45,7 +35,10 @@ func (v *View) addLeaving() {
 	if len(leaving) == 0 {
 		return
 	}
-	slices.SortFunc(leaving, func(a, b render.Wanted) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	slices.SortFunc(leaving, func(a, b render.Wanted) int { // the last one leaves first
+		return cmp.Or(leavesFirst(v.Snapshot, v.Now, a.Name)-leavesFirst(v.Snapshot, v.Now, b.Name),
+			int(a.Ordinal-b.Ordinal))
+	})
 	for _, w := range leaving {
 		at := len(v.Wanted)
 		for i := range v.Wanted {
@@ -58,11 +51,18 @@ func (v *View) addLeaving() {
 	v.byName = nil
 }
 
+// hasRack says that the spec describes a rack.
+func (v *View) hasRack(datacenter, rack string) bool {
+	dc := v.Datacenter(datacenter)
+	return dc != nil && slices.ContainsFunc(dc.Racks, func(r v1alpha1.Rack) bool { return r.Name == rack })
+}
+
 // asRecorded is a node as its record has it, with the release that the spec wants of all.
 func (v *View) asRecorded(n *facts.Node) render.Wanted {
 	spec := n.Record.Spec.DeepCopy()
 	w := render.Wanted{Name: n.Name, Datacenter: spec.Datacenter, Rack: spec.Rack, Ordinal: spec.Ordinal,
-		Disruption: render.DisruptionOf(v.Cluster), Configuration: spec.Configuration, Pod: spec.Pod}
+		Disruption: render.DisruptionOf(v.Cluster), TableMetrics: render.TableMetricsOf(v.Cluster),
+		Configuration: spec.Configuration, Pod: spec.Pod}
 	w.Configuration.Version, w.Pod.Image = v.Cluster.Spec.Version, render.Image(v.Cluster, v.Install)
 	w.Pod.ImageDefaulted, w.Pod.ImageDigest = v.Cluster.Spec.Image == "", v.takenDigest(w.Pod.Image)
 	return w
@@ -70,16 +70,10 @@ func (v *View) asRecorded(n *facts.Node) render.Wanted {
 
 // ofItsRack is a node as others of its rack are described; nil if none is.
 func (v *View) ofItsRack(name string, described []render.Wanted) *render.Wanted {
-	for i, w := range described {
-		if i > 0 && w.Datacenter == described[i-1].Datacenter && w.Rack == described[i-1].Rack {
-			continue
-		}
-		first := v1alpha1.NodeName(v.Cluster.Name, w.Datacenter, w.Rack, w.Ordinal)
-		prefix := strings.TrimSuffix(first, strconv.Itoa(int(w.Ordinal)))
-		rest, found := strings.CutPrefix(name, prefix)
-		ordinal, err := strconv.ParseInt(rest, 10, 32)
-		if found && err == nil {
-			w.Name, w.Ordinal, w.Leaves = name, int32(ordinal), true
+	datacenter, rack, ordinal, ok := placeOf(v.Snapshot, name)
+	for _, w := range described {
+		if ok && w.Datacenter == datacenter && w.Rack == rack {
+			w.Name, w.Ordinal, w.Leaves = name, ordinal, true
 			return &w
 		}
 	}
@@ -88,7 +82,7 @@ func (v *View) ofItsRack(name string, described []render.Wanted) *render.Wanted 
 
 // Leaving are the members that the spec does not describe any more, in the order in which they
 // leave: each time the last one of the rack that has the most members, of racks that have some to
-// leave.
+// leave, or one that a person wants to leave first.
 func (v *View) Leaving() []render.Wanted {
 	type rack = [2]string
 	var racks []rack

@@ -52,7 +52,7 @@ type kept struct {
 // NewView of a snapshot at a time.
 func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
-		Snapshot: s, Now: now, Wanted: render.WantedNodes(s.Cluster, s.Install),
+		Snapshot: s, Now: now, Wanted: Wanted(s, now),
 		authentication: s.Authentication(), networkPolicy: s.NetworkPolicy(),
 		encryption: s.Encryption(),
 		assessed:   make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},

@@ -29,6 +29,7 @@ func encrypted(e v1alpha1.Encryption) func(*v1alpha1.CassandraClusterSpec) {
 const (
 	applies = "applies"
 	grows   = "the ring grows, or what is in it is raised"
+	leaves  = "nodes leave the ring"
 	written = "objects beside the nodes follow"
 	// By a roll-out.
 	restarts = "one JVM after the other restarts"
@@ -275,10 +276,13 @@ var fields = map[string]struct {
 	}, applies},
 	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
-	}, "shrinking a datacenter by racks"},
+	}, leaves},
 	"datacenters[].racks[].name": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].Name = "r9"
-	}, "shrinking a datacenter by racks"},
+	}, grows},
+	"datacenters[].allowFewerRacks": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].AllowFewerRacks = true
+	}, applies},
 	"datacenters[].racks[].rackName": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks[0].RackName = "X"
 	}, schema},
@@ -451,7 +455,8 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 			wantAhead(t, w, field.want)
 			made := w.pass()
 			rolls := field.want == restarts || field.want == newPods || field.want == labels
-			if (len(made.Writes) == 0) == (field.want == grows || field.want == written || field.want == stops || rolls) {
+			if (len(made.Writes) == 0) == (field.want == grows || field.want == leaves || field.want == written ||
+				field.want == stops || rolls) {
 				t.Errorf("writes: %v\n%s", len(made.Writes) > 0, made)
 			}
 			switch field.want {
@@ -474,7 +479,7 @@ func TestEveryFieldOfTheSpecAfterFormation(t *testing.T) {
 					}
 				}
 			case schema: // held to in test/api
-			case grows, written, stops:
+			case grows, leaves, written, stops:
 				if made.Stalled != nil {
 					t.Errorf("refused:\n%s", made)
 				}
@@ -569,7 +574,9 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 		case "datacenters[].node", "datacenters[].racks[].node":
 			how = "as `node`"
 		case "datacenters", "datacenters[].racks", "datacenters[].racks[].nodes", "datacenters[].nodesPerRack":
-			how = "more: Grows; fewer: Refused"
+			how = "more: Grows; fewer: Leaves"
+		case "datacenters[].racks[].name":
+			how = "Grows, then Leaves: it is another rack"
 		case "datacenters[].plannedReplicationFactor":
 			how = "higher: Grows; lower: Refused"
 		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":

@@ -147,8 +147,8 @@ func TestARecordThatIsMadeAnewGetsACertificateOfItsOwn(t *testing.T) {
 
 func TestAChangeThatIsNotSupportedChangesNothing(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.CassandraClusterSpec){
-		"version":     func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" },
-		"fewer racks": func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2] },
+		"version": func(s *v1alpha1.CassandraClusterSpec) { s.Version = "4.1.10" },
+		"tokens":  func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NumTokens = 8 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)

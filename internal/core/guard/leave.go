@@ -2,10 +2,12 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/words"
 )
@@ -39,6 +41,7 @@ type Leaving struct {
 var leaving = []Guard[Leaving]{
 	{v1alpha1.BlockedDatacenterInUse, "no keyspace has replicas in a datacenter that goes", datacenterIsUnused},
 	{v1alpha1.BlockedTooManyReplicas, "no keyspace has more replicas than nodes will be left", replicasFit},
+	{v1alpha1.BlockedTooFewRacks, "no keyspace has more replicas than racks will be left", racksFit},
 	{v1alpha1.BlockedTooLittleDisk, "the data fits on the nodes that stay", dataFits},
 	{v1alpha1.BlockedCleanupDue, "the nodes that stay are cleaned up", noCleanupIsDue},
 	{v1alpha1.BlockedRepairDue, "the nodes that stay are repaired", noRepairIsDue},
@@ -127,6 +130,57 @@ func replicasFit(of Leaving) []Finding {
 	return nil
 }
 
+// racksFit finds the first node with which the last one of a rack leaves that a keyspace needs for
+// its replicas to be in as many racks as they can be now: those of a row that are in one rack are
+// down with it. The system keyspaces get fewer replicas before, where fewer nodes are left.
+func racksFit(of Leaving) []Finding {
+	in, stay := map[[2]string]int{}, map[string]int{} // nodes of each rack, and of each datacenter in the end
+	racks := map[string]int{}
+	for _, n := range of.Ring.Nodes() {
+		if in[[2]string{n.Datacenter, n.Rack}]++; in[[2]string{n.Datacenter, n.Rack}] == 1 {
+			racks[n.Datacenter]++
+		}
+		stay[n.Datacenter]++
+	}
+	for _, name := range of.Leavers {
+		e, _ := of.View.ByHostID(of.Ledger.Members[name])
+		stay[e.Datacenter]--
+	}
+	now, going := maps.Clone(racks), of.going()
+	for _, name := range of.Leavers {
+		e, _ := of.View.ByHostID(of.Ledger.Members[name])
+		dc, rack := e.Datacenter, [2]string{e.Datacenter, e.Rack}
+		if in[rack]--; in[rack] > 0 || slices.Contains(going, dc) || of.allowsFewerRacks(dc) {
+			continue
+		}
+		racks[dc]--
+		var out []Finding
+		for _, k := range of.Keyspaces {
+			factor := k.Replication.Factor(dc)
+			if racks[dc] >= min(factor, stay[dc], now[dc]) {
+				continue
+			}
+			out = append(out, Finding{Nodes: []string{name}, Stalled: v1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+				"keyspace %s has %d replicas in datacenter %s, which would have %s left once node %s has left, the "+
+					"last of rack %s, so that nodes of one rack would hold two replicas of a row: put the rack back; "+
+					"add a datacenter with the racks that you want, and remove this one; or set allowFewerRacks of "+
+					"the datacenter, if both may be down together", k.Name, factor, dc, words.Plural(racks[dc], "rack"),
+				name, e.Rack)})
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// allowsFewerRacks says that the spec does of a datacenter, by its name in Cassandra.
+func (l *Leaving) allowsFewerRacks(name string) bool {
+	return slices.ContainsFunc(l.Cluster.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool {
+		return render.DatacenterName(&dc) == name && dc.AllowFewerRacks
+	})
+}
+
 // dataFits finds the first ring on the way in which a node that takes something over would fill too
 // much of its data volume: what is on it now, snapshots among it, and its data times what its share
 // of a keyspace grows by, the largest of all keyspaces, since nobody knows how data is spread over
@@ -151,7 +205,8 @@ func dataFits(of Leaving) []Finding {
 			if why != "" {
 				out = append(out, Finding{Nodes: []string{other}, Stalled: stalled, Message: fmt.Sprintf("once node "+
 					"%s has left, node %s %s, as it holds %.2f times as much of keyspace %s: remove its snapshots, "+
-					"give the nodes larger volumes, or describe more nodes", name, other, why, share.by,
+					"give the nodes larger volumes, describe more nodes, or add a datacenter as you want it and "+
+					"remove this one", name, other, why, share.by,
 					words.List(share.of, 3))})
 			}
 		}

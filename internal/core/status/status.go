@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -293,7 +294,7 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 	if !unheard || meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHealthy) == nil {
 		setHealthy(set, s, formed)
 	}
-	if reason, message := pending(s, plan); reason != "" {
+	if reason, message := pending(s, plan, now); reason != "" {
 		set(v1alpha1.ConditionUpToDate, false, reason, "%s", message)
 	} else {
 		set(v1alpha1.ConditionUpToDate, true, v1alpha1.ReasonApplied, "every node is as the spec describes it")
@@ -337,14 +338,14 @@ func wantedCount(s *facts.Snapshot) int32 {
 }
 
 // pending says what keeps the nodes from being what the spec describes.
-func pending(s *facts.Snapshot, plan plan.Plan) (reason, message string) {
+func pending(s *facts.Snapshot, plan plan.Plan, now time.Time) (reason, message string) {
 	all := s.Records()
 	records := make(map[string]*facts.Node, len(all))
 	for _, n := range all {
 		records[n.Name] = n
 	}
 	var compared render.Comparison
-	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
+	for _, w := range assess.Wanted(s, now) {
 		n := records[w.Name]
 		delete(records, w.Name)
 		if n != nil {

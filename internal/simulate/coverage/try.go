@@ -64,6 +64,8 @@ type attempt struct {
 	violations []string
 	steps      Steps
 	lastWrite  time.Time
+	// whole is how things stood last when no node waited for a host.
+	whole outcome
 }
 
 // Try changes a property in every way. What does not hold is returned in words.
@@ -214,6 +216,9 @@ func (a *attempt) unchanged(name string, before outcome) {
 // it was when all was well, or it becomes what a fresh cluster of that spec is.
 func (a *attempt) step(name string, spec map[string]any) {
 	before := a.outcome()
+	if !before.waits {
+		a.whole = before
+	}
 	if err := a.write(spec); err != nil {
 		if !apierrors.IsInvalid(err) {
 			a.violated("%s: %v", name, err)
@@ -236,7 +241,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 	// It waits until there are hosts for more nodes, or stays as it was made: a fresh ring has the
 	// default.
 	case now.waits, a.Path == "security.authentication.mode", strings.HasPrefix(a.Path, "security.encryption."):
-		a.kept(name, before)
+		a.kept(name, a.whole)
 		return
 	case now.down:
 		return // the next value brings it up again
@@ -263,7 +268,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 }
 
-// kept says what is other than it was of the things that were there, apart from the cluster itself
+// kept says what is other than it was of the things that were there then, apart from the cluster itself
 // and what counts its nodes.
 func (a *attempt) kept(name string, before outcome) {
 	now := a.outcome().end.Objects

@@ -2,6 +2,7 @@ package safeguard
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/trial"
 	"helenus.io/helenus/internal/simulate/world"
@@ -65,6 +67,37 @@ func uncleaned(by string) *trial.Scenario {
 	return s
 }
 
+// fewRacks is the scenario of a ring of six that is to lose one of three racks, after which those of
+// a zone are lost for a while.
+func fewRacks(by string) *trial.Scenario {
+	return shrinking("leave-racks", "a ring of six in three racks is to lose a rack, and a zone is lost",
+		func(c *v1alpha1.CassandraCluster) { nodeMore(&c.Spec) },
+		respec("take a rack out", until(by, ledger.LeaveNode), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
+		}), over(by), zone((*kube.Cluster).Lose), waiting(time.Minute), unharmed(unserved),
+		zone(func(k *kube.Cluster, host string) { k.Return(host, true) }), waiting(10*time.Minute))
+}
+
+// zone has something happen to every host of the first zone.
+func zone(do func(*kube.Cluster, string)) trial.Act {
+	return trial.Act{Name: "a zone", Do: func(w *world.World) error {
+		for _, host := range w.Kube.Hosts() {
+			if w.Kube.Zone(host) == w.Kube.Zone(w.Kube.Hosts()[0]) {
+				do(w.Kube, host)
+			}
+		}
+		return nil
+	}}
+}
+
+// unserved says how many writes no quorum takes.
+func unserved(w *world.World) []string {
+	if taken, asked := w.Probe(); taken < asked || asked == 0 {
+		return []string{fmt.Sprintf("of %d writes %d are not served", asked, asked-taken)}
+	}
+	return nil
+}
+
 // inUse is the scenario of a datacenter that is taken out of the spec while a keyspace has replicas
 // there.
 func inUse(by string) *trial.Scenario {
@@ -97,6 +130,7 @@ func leaveCases() []guardCase {
 	return []guardCase{
 		{"DatacenterInUse", inUse("DatacenterInUse"), nil, "an operation of node"},
 		{"TooManyReplicas", replicated("TooManyReplicas"), nil, "an operation of node"},
+		{"TooFewRacks", fewRacks("TooFewRacks"), nil, "are not served"},
 		{"TooLittleDisk", filled("TooLittleDisk"), nil, "no space left on device"},
 		{"CleanupDue", uncleaned("CleanupDue"), nil, "the row is back"},
 	}

@@ -75,7 +75,7 @@ func newChecker(r *run) *checker {
 	}
 	o.pace = pace{checker: o, nodes: map[string]*failing{}}
 	o.topology = topology{checker: o}
-	o.turn = turn{checker: o, described: map[string]map[facts.Hashes]bool{}, recreated: map[string]bool{},
+	o.turn = turn{checker: o, described: map[[2]string]map[facts.Hashes]bool{}, recreated: map[string]bool{},
 		over: map[string]bool{}}
 	r.w.Watch(o.changed)
 	r.w.Network.WatchOpened(o.opened)

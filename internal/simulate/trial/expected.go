@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/render"
 )
 
 // truth is how a cluster stands by the word of the world alone, which its status is held to.
@@ -20,20 +21,30 @@ type truth struct {
 	recorded, described int
 	// normal are those whose JVM is NORMAL, and serving those of them that opened client traffic.
 	normal, serving int
-	// upToDate says that each node of the spec has a record with the settings of the spec, and no
-	// other has one, and that each pod has the image of the spec.
+	// upToDate says that each rack of the spec has as many records as it says, with its settings,
+	// and no other has one, and that each pod has the image of the spec.
 	upToDate bool
 }
 
 func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	wanted := wantedNodes(c)
 	is := truth{described: len(wanted), upToDate: true}
-	administered := map[string]bool{} // its port is open, and to nobody but its agent
-	settings := map[string]v1alpha1.Settings{}
+	administered := map[string]bool{}                              // its port is open, and to nobody but its agent
+	left, of := map[[2]string]int{}, map[[2]string]render.Wanted{} // of each rack
+	for _, w := range wanted {
+		rack := [2]string{w.Datacenter, w.Rack}
+		left[rack]++
+		of[rack] = w
+	}
+	in := map[string][2]string{}
 	for _, object := range o.w.Server.Objects("CassandraNode") {
 		if n := object.(*v1alpha1.CassandraNode); n.Labels[v1alpha1.LabelClusterUID] == string(c.UID) {
 			is.recorded++
-			settings[n.Name] = n.Spec.Configuration.CassandraYaml
+			rack := [2]string{n.Spec.Datacenter, n.Spec.Rack}
+			left[rack]--
+			in[n.Name] = rack
+			is.upToDate = is.upToDate &&
+				equality.Semantic.DeepEqual(n.Spec.Configuration.CassandraYaml, of[rack].Configuration.CassandraYaml)
 			administered[n.Name] = n.Spec.ClientTraffic == v1alpha1.TrafficAdministrative
 		}
 	}
@@ -53,15 +64,14 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 			images[p.Name] = p.Spec.Containers[i].Image
 		}
 	}
-	for _, w := range wanted {
-		has, recorded := settings[w.Name]
-		image, runs := images[w.Name]
-		as := image == w.Pod.Image || strings.HasPrefix(image, w.Pod.Image+"@")
-		is.upToDate = is.upToDate && recorded && (!runs || as) &&
-			equality.Semantic.DeepEqual(has, w.Configuration.CassandraYaml)
-		delete(images, w.Name)
+	for name, image := range images {
+		rack, recorded := in[name]
+		w := of[rack].Pod
+		is.upToDate = is.upToDate && recorded && (image == w.Image || strings.HasPrefix(image, w.Image+"@"))
 	}
-	is.upToDate = is.upToDate && len(images) == 0 && is.recorded == is.described
+	for _, n := range left {
+		is.upToDate = is.upToDate && n == 0
+	}
 	return is
 }
 

@@ -182,8 +182,12 @@ func (r *run) waitsForLostNode() bool {
 }
 
 // waitsForLostRecord says that only what is lost could tell how to continue: the ledger, as
-// waitsForLostNode says, or the record of a join that is abandoned.
-func (r *run) waitsForLostRecord() bool { return r.waitsForLostNode() || r.waitsForGivenUpPod() }
+// waitsForLostNode says, or the record of a join that is abandoned, or of the last node of a rack
+// that is to leave. The others serve meanwhile.
+func (r *run) waitsForLostRecord() bool {
+	return r.waitsForLostNode() || r.waitsForGivenUpPod() ||
+		stalledWith(v1alpha1.ReasonUnsupportedChange, "put its rack back")(r.w) && again(r.w)
+}
 
 func (r *run) slow() bool {
 	name := r.victimHost()

@@ -25,22 +25,46 @@ var sixNodes = shape{datacenters: 1, racks: 3, nodes: 2}
 
 // leaveScenarios are those in which nodes leave a ring while clients write.
 func leaveScenarios() []*Scenario {
-	of := sixNodes.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Volumes.OnScaleIn = v1alpha1.ClaimDelete })
-	leave := func(name, about string, acts ...Act) *Scenario {
+	of := func(of creator, name, about string, acts ...Act) *Scenario {
 		s := scenario(name, about, of, acts...)
 		s.Grows = true
 		return s
 	}
-	to := func(n int32, until func(*world.World) bool) Act {
-		return Act{Name: "to " + strconv.Itoa(int(n)) + " in each rack", Do: whileClientsWrite(3, nodesPerRack(n)),
-			Until: until, Within: 2 * time.Hour}
+	leave := func(name, about string, acts ...Act) *Scenario { return of(sixNodes, name, about, acts...) }
+	act := func(name string, until func(*world.World) bool, changes ...func(*v1alpha1.CassandraClusterSpec)) Act {
+		return Act{Name: name, Do: whileClientsWrite(3, append(changes, deletesClaims)...), Until: until,
+			Within: 2 * time.Hour}
 	}
+	to := func(n int32, until func(*world.World) bool) Act {
+		return act("to "+strconv.Itoa(int(n))+" in each rack", until, nodesPerRack(n))
+	}
+	fourRacks := shape{datacenters: 1, racks: 4, nodes: 1}
 	return []*Scenario{
 		leave("leave-nodes", "a ring of six shrinks by a node in each rack while clients write", to(1, shrunk)),
 		leave("leave-taken-back", "a ring of six is to shrink, and grows again when the first node is on its way out",
 			to(1, Operates(v1alpha1.OperationDecommission)), to(2, grown)),
 		leave("leave-killed", "a ring of six shrinks, and the first JVM that leaves is killed",
 			to(1, isLeaving), Act{Name: "kill", Do: killLeaver, Until: shrunk, Within: 2 * time.Hour}),
+		of(fourRacks, "leave-rack", "a ring of four racks loses one while clients write",
+			act("take it out", shrunk, withoutRack(3))),
+		of(fourRacks, "leave-rack-back", "a ring is to lose a rack, which is put back when its node is on its way out",
+			act("take it out", Operates(v1alpha1.OperationDecommission), withoutRack(3)),
+			act("put it back", grown, fourthRack)),
+		leave("leave-rack-allowed", "a ring of three racks is to lose one, with which nodes of one rack would hold two "+
+			"replicas of a row, and then may",
+			act("take it out", stalledWith(v1alpha1.ReasonInvalidSpec, "2 racks left"), withoutRack(2)),
+			act("allow it", shrunkTo(4), func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters[0].AllowFewerRacks = true
+			})),
+		of(threeRacks.growing(1), "rename-rack", "a rack gets another name: its node leaves when that of the new one "+
+			"has joined", act("rename", shrunk, fourthRack, withoutRack(2))),
+		leave("remove-first", "a ring of six shrinks by a node in each rack, the first of one before the other, and grows "+
+			"again", Act{Name: "name it", Do: except(v1alpha1.ExceptionRemoveFirst)},
+			to(1, all(shrunk, not(recorded("r1-0")), recorded("r1-1"))),
+			Act{Name: "delete the ledger", Do: func(w *world.World) error {
+				return client.IgnoreNotFound(deleteLedger(w))
+			}, Until: all(shrunk, recorded("r1-1")), Within: time.Hour},
+			to(2, all(grown, recorded("r1-0"), recorded("r1-1")))),
 		removeDatacenter("remove-datacenter", "a datacenter gives up its keyspaces while clients write there, and "+
 			"leaves", recommends("RemoveDatacenter"),
 			Act{Name: "take it out", Do: respec(firstAlone), Until: shrunk, Within: 2 * time.Hour}),
@@ -64,9 +88,7 @@ func leaveScenarios() []*Scenario {
 func removeDatacenter(name, about string, until func(*world.World) bool, acts ...Act) *Scenario {
 	const rows = 20
 	both := map[string]int{"dc1": 3, "dc2": 3}
-	of := shape{datacenters: 2, racks: 3, nodes: 1}.with(func(c *v1alpha1.CassandraCluster) {
-		c.Spec.Volumes.OnScaleIn = v1alpha1.ClaimDelete
-	})
+	of := shape{datacenters: 2, racks: 3, nodes: 1}.with(func(c *v1alpha1.CassandraCluster) { deletesClaims(&c.Spec) })
 	s := scenario(name, about, of)
 	s.Acts = append(s.Acts,
 		Act{Name: "write", Do: func(w *world.World) error { return w.WriteRows(rows, both) }},
@@ -89,6 +111,15 @@ func removeDatacenter(name, about string, until func(*world.World) bool, acts ..
 	s.Acts = append(s.Acts, acts...)
 	s.Grows, s.LosesDisk = true, true
 	return s
+}
+
+func deletesClaims(s *v1alpha1.CassandraClusterSpec) { s.Volumes.OnScaleIn = v1alpha1.ClaimDelete }
+
+// withoutRack takes the rack at a place out of the first datacenter.
+func withoutRack(i int) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks = slices.Delete(s.Datacenters[0].Racks, i, i+1)
+	}
 }
 
 func withdrawn(s *v1alpha1.CassandraClusterSpec) {
@@ -118,14 +149,25 @@ func whileClientsWrite(replicas int, changes ...func(*v1alpha1.CassandraClusterS
 	}
 }
 
-// shrunk says that the nodes of the spec serve, and that nothing is left of those that have left.
-// What a user has begun to join meanwhile, and taken back, leaves its claim.
-func shrunk(w *world.World) bool {
-	return grown(w) && len(w.Server.Objects("CassandraNode")) == 3 && len(w.Server.Objects("Pod")) == 3 &&
-		!slices.ContainsFunc(w.Server.Objects("PersistentVolumeClaim"), func(o client.Object) bool {
-			v := w.Kube.Volume(o.(*corev1.PersistentVolumeClaim))
-			return v != nil && gaveAway(pod.ContentOf(v).Data)
-		})
+// shrunk says that the three nodes of the spec serve, and that nothing is left of those that have
+// left. What a user has begun to join meanwhile, and taken back, leaves its claim.
+func shrunk(w *world.World) bool { return shrunkTo(3)(w) }
+
+func shrunkTo(nodes int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return grown(w) && len(w.Server.Objects("CassandraNode")) == nodes && len(w.Server.Objects("Pod")) == nodes &&
+			!slices.ContainsFunc(w.Server.Objects("PersistentVolumeClaim"), func(o client.Object) bool {
+				v := w.Kube.Volume(o.(*corev1.PersistentVolumeClaim))
+				return v != nil && gaveAway(pod.ContentOf(v).Data)
+			})
+	}
+}
+
+// recorded says that a node of the first datacenter has a record.
+func recorded(node string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return w.Server.Object("CassandraNode", keyOf(clusterName+"-dc1-"+node)) != nil
+	}
 }
 
 func isLeaving(w *world.World) bool { return leaver(w) != nil }

@@ -19,8 +19,8 @@ import (
 // as may be, of one rack, are on their way from one to the other.
 type turn struct {
 	*checker
-	// described is what any spec has described the nodes as.
-	described map[string]map[facts.Hashes]bool
+	// described is what any spec has described the nodes of a rack as.
+	described map[[2]string]map[facts.Hashes]bool
 	// recreated are nodes whose records somebody deleted: another is made by the spec.
 	recreated map[string]bool
 	// last is the node that was asked last to go down.
@@ -31,10 +31,11 @@ type turn struct {
 
 func (t *turn) describe(c *v1alpha1.CassandraCluster) {
 	for _, w := range wantedNodes(c) {
-		if t.described[w.Name] == nil {
-			t.described[w.Name] = map[facts.Hashes]bool{}
+		rack := [2]string{w.Datacenter, w.Rack}
+		if t.described[rack] == nil {
+			t.described[rack] = map[facts.Hashes]bool{}
 		}
-		t.described[w.Name][w.Hashes()] = true
+		t.described[rack][w.Hashes()] = true
 	}
 }
 
@@ -64,7 +65,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if c == nil || c.DeletionTimestamp != nil || n.Spec.Member == nil || old == nil || old.Spec.Member == nil {
 		return
 	}
-	if is := t.bySpec(n); !t.described[n.Name][is] && is != t.bySpec(old) {
+	if is := t.bySpec(n); !t.described[[2]string{n.Spec.Datacenter, n.Spec.Rack}][is] && is != t.bySpec(old) {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
 	if t.lastLedger.Stops() != "" {

@@ -26,7 +26,8 @@ func (k *Keeper) Exceptions() plan.Result {
 				stop[e.Node] = &v1alpha1.Debug{Reason: e.Reason, Until: *e.Until.DeepCopy()}
 			case v1alpha1.ExceptionStartAnyway:
 				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
-			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss:
+			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss,
+				v1alpha1.ExceptionRemoveFirst:
 				// they are asked by their procedures
 			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
@@ -87,6 +88,12 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 		return k.judgeRepair(e)
 	case v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss:
 		return k.judgeReplace(e)
+	case v1alpha1.ExceptionRemoveFirst:
+		if k.Leaves(e.Node) {
+			return v1alpha1.ExceptionActive, fmt.Sprintf("node %s leaves before others of its rack", e.Node)
+		}
+		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until the spec has fewer nodes of rack %s in datacenter "+
+			"%s than there are", record.Spec.Rack, record.Spec.Datacenter)
 	case v1alpha1.ExceptionDebug:
 	}
 	return k.judgeDebug(e, n, before)

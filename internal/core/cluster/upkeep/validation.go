@@ -28,11 +28,23 @@ import (
 func (k *Keeper) Validation() plan.Result {
 	reason, err := k.refusal()
 	if err == nil {
+		k.nameUndescribed()
 		return plan.Nothing()
 	}
 	k.View = k.Rejecting()
 	k.draft.Stall(reason, "%s", err)
 	return plan.Stopped("the spec is refused and nothing is changed")
+}
+
+// nameUndescribed says of which members the records are gone, and cannot be recreated: those of
+// racks that are to leave. What they have not said yet the spec has to say again.
+func (k *Keeper) nameUndescribed() {
+	for _, name := range k.Members() {
+		if k.Describes(name) == nil && recordOf(k.Nodes[name]) == nil {
+			k.draft.Stall(v1alpha1.ReasonUnsupportedChange, "the record of %s is gone, and the spec has nothing from "+
+				"which it could be recreated: put its rack back until it is there", name)
+		}
+	}
 }
 
 func (k *Keeper) refusal() (string, error) {
@@ -262,11 +274,10 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 	return cmp.Or(disk, n.Record.Spec.Configuration.Version)
 }
 
-// checkNumbers refuses nodes more than the ring can grow by, and racks less than it has. Nodes
-// without any part in the ring can go; of racks that stay, and of datacenters that go, members
-// leave by a step.
+// checkNumbers refuses nodes more than the ring can grow by. Nodes without any part in the ring can
+// go; members leave by a step.
 func (k *Keeper) checkNumbers() error {
-	var early, fewer, racks []string
+	var early, fewer []string
 	for _, w := range k.Wanted {
 		if !k.Belongs(w.Name) && !k.Settled() {
 			early = append(early, w.Name)
@@ -278,18 +289,8 @@ func (k *Keeper) checkNumbers() error {
 		case k.Settled() && k.Outside(n.Name):
 			k.leavers = append(k.leavers, n.Name)
 		case k.Abandoning(n.Name):
-		case k.Settled() && k.Of(n.Name).Membership == assess.Member:
-			if rack := n.Record.Spec.Datacenter + "/" + n.Record.Spec.Rack; !slices.Contains(racks, rack) {
-				racks = append(racks, rack)
-			}
 		default:
 			fewer = append(fewer, n.Name)
-		}
-	}
-	for _, name := range k.Members() {
-		if k.Describes(name) == nil && recordOf(k.Nodes[name]) == nil {
-			return fmt.Errorf("the record of %s is gone, and the spec has nothing from which it could be recreated: "+
-				"put its datacenter back until it is there", name)
 		}
 	}
 	stays := func(dc string) bool { return k.Datacenter(dc) != nil }
@@ -300,11 +301,6 @@ func (k *Keeper) checkNumbers() error {
 	case len(early) > 0:
 		return fmt.Errorf("the spec has %s that the ring does not have (%s): a ring grows when it has formed; take "+
 			"the change back until then", words.Plural(len(early), "node"), words.List(early, 3))
-	case len(racks) > 0:
-		return fmt.Errorf("the spec lacks %s of the ring (%s): shrinking a datacenter by racks is not supported "+
-			"yet, and the last node of a rack would have to hold all that this has; take the change back. "+
-			"To have fewer racks, add a datacenter with as many as you want", words.Plural(len(racks), "rack"),
-			words.List(racks, 3))
 	case len(fewer) > 0:
 		return fmt.Errorf("the spec lacks %s of a ring that has not formed (%s): nodes can leave when it has; take "+
 			"the change back until then", words.Plural(len(fewer), "node"), words.List(fewer, 3))
