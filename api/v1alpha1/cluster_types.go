@@ -399,12 +399,85 @@ type Metadata struct {
 
 // Bootstrap is what a cluster begins with. Exactly one of its fields is set.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.adopt)`,message=`bootstrap must have exactly one field: adopt`
-// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`bootstrap cannot be changed: the disks were taken over by it; delete the cluster (with volumes.onClusterDeletion: Retain) and create it again`
+// +kubebuilder:validation:XValidation:rule=`has(self.adopt) != has(self.restore)`,message=`bootstrap must have exactly one field: adopt or restore`
+// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`bootstrap cannot be changed: the disks were taken over or filled by it; delete the cluster (with volumes.onClusterDeletion: Retain) and create it again`
 type Bootstrap struct {
 	// Adopt begins with the disks that an earlier cluster of the same name has left.
 	// +optional
 	Adopt *Adoption `json:"adopt,omitempty"`
+
+	// Restore begins with what a backup holds. The cluster must have the shape of the one that it
+	// was taken of: the names of its datacenters and racks, the nodes of each rack, and numTokens.
+	// +optional
+	Restore *Restore `json:"restore,omitempty"`
+}
+
+// Restore begins with what a backup holds.
+type Restore struct {
+	// Store is the CassandraBackupStore with the backup, in the namespace of the cluster.
+	// +required
+	Store StoreReference `json:"store"`
+
+	// Source is the cluster of which the backup was taken.
+	// +required
+	Source RestoreSource `json:"source"`
+
+	// Backup is its id.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
+	Backup string `json:"backup"`
+
+	// Roles says whose roles the ring has: its own, as any new ring (Fresh), or those of the backup
+	// with their passwords (Restore). Its superuser and Helenus have those of their Secrets either
+	// way.
+	// +optional
+	// +kubebuilder:default=Fresh
+	Roles RestoredRoles `json:"roles,omitempty"`
+
+	// SourceGone says that no node of the source will ever run again. It is needed for a cluster
+	// with the same clusterName as the source: Cassandra takes nodes of one name for one ring.
+	// +optional
+	SourceGone bool `json:"sourceGone,omitempty"`
+}
+
+// RestoredRoles says whose roles a restored ring has.
+//
+// +kubebuilder:validation:Enum=Fresh;Restore
+type RestoredRoles string
+
+// The roles of a restored ring.
+const (
+	RolesFresh   RestoredRoles = "Fresh"
+	RolesRestore RestoredRoles = "Restore"
+)
+
+// StoreReference names a CassandraBackupStore of the namespace.
+type StoreReference struct {
+	// Name of the store.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// SecretName is the Secret by which a store is reached.
+func (s BackupStoreSpec) SecretName() string {
+	if s.S3 == nil {
+		return ""
+	}
+	return s.S3.SecretName
+}
+
+// RestoreSource is the cluster of which a backup was taken.
+type RestoreSource struct {
+	// UID is its metadata.uid: a store keeps each cluster below that.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'uid "' + self + '" must be the metadata.uid of the cluster that the backup was taken of'`
+	UID types.UID `json:"uid"`
 }
 
 // Adoption begins with the disks that an earlier cluster of the same name has left.
@@ -424,4 +497,12 @@ func (s *CassandraClusterSpec) AdoptedUID() types.UID {
 		return ""
 	}
 	return s.Bootstrap.Adopt.ClusterUID
+}
+
+// Restore is the backup that the cluster begins with; nil if it begins with none.
+func (s *CassandraClusterSpec) Restore() *Restore {
+	if s.Bootstrap == nil {
+		return nil
+	}
+	return s.Bootstrap.Restore
 }

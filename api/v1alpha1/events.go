@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Reasons of the Events that follow from a change of the status of a CassandraCluster or a
-// CassandraTaskSchedule, one Event for each change. docs/guide/status.md explains each one.
+// Reasons of the Events that follow from a change of the status of a CassandraCluster, a
+// CassandraTaskSchedule or a CassandraBackupStore, one Event for each change. docs/guide/status.md explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.
 	EventFormed = "Formed"
@@ -37,4 +37,8 @@ const (
 	EventTaskCreated = "TaskCreated"
 	// EventRunSkipped – a schedule has made no task at a time of it.
 	EventRunSkipped = "RunSkipped"
+	// EventStoreUsable – backups can rely on a store, and could not before.
+	EventStoreUsable = "StoreUsable"
+	// EventStoreNotUsable – backups cannot rely on a store, for a reason that is new.
+	EventStoreNotUsable = "StoreNotUsable"
 )

@@ -54,8 +54,9 @@ type Withdrawal struct {
 // +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tokens) || size(self.tokens) == 0`,message=`tokens are not allowed for mode Replace: the node takes those of the dead member`
 // +kubebuilder:validation:XValidation:rule=`self.mode == 'New' || !has(self.systemAuthReplicationFactor)`,message=`systemAuthReplicationFactor is for mode New alone`
 // +kubebuilder:validation:XValidation:rule=`self.mode in ['Bootstrap', 'Replace'] || !has(self.wipe)`,message=`wipe is for the modes Bootstrap and Replace alone: only a join that streams is restarted on a wiped disk`
+// +kubebuilder:validation:XValidation:rule=`self.mode == 'New' || !has(self.restore)`,message=`restore is for mode New alone`
 // +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || !has(oldSelf.wipe) || has(self.wipe)`,message=`wipe cannot be withdrawn: the agent may have begun`
-// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.mode == oldSelf.mode && has(self.tokens) == has(oldSelf.tokens) && (!has(self.tokens) || self.tokens == oldSelf.tokens) && has(self.replace) == has(oldSelf.replace) && (!has(self.replace) || self.replace == oldSelf.replace) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`a ticket cannot be changed under its id: an id means one thing`
+// +kubebuilder:validation:XValidation:rule=`self.id != oldSelf.id || self.mode == oldSelf.mode && has(self.tokens) == has(oldSelf.tokens) && (!has(self.tokens) || self.tokens == oldSelf.tokens) && has(self.replace) == has(oldSelf.replace) && (!has(self.replace) || self.replace == oldSelf.replace) && has(self.restore) == has(oldSelf.restore) && (!has(self.restore) || self.restore == oldSelf.restore) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`a ticket cannot be changed under its id: an id means one thing`
 type JoinTicket struct {
 	Intent `json:",inline"`
 
@@ -85,6 +86,10 @@ type JoinTicket struct {
 	// +kubebuilder:validation:Maximum=9
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
 
+	// Restore says what the disk is filled with before the first start. For the mode New alone.
+	// +optional
+	Restore *DiskRestore `json:"restore,omitempty"`
+
 	// Wipe is an id by which the agent may remove, once, what earlier attempts of this join have
 	// streamed: on a disk that says that the join is unfinished, and of which no other node sees
 	// the host id as that of a member. For the modes Bootstrap and Replace alone.
@@ -92,6 +97,36 @@ type JoinTicket struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=160
 	Wipe string `json:"wipe,omitempty"`
+}
+
+// DiskRestore is what one node had in a backup.
+type DiskRestore struct {
+	// Store with the backup.
+	// +required
+	Store BackupStoreSpec `json:"store"`
+
+	// Cluster is the uid of the one that the backup was taken of.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	Cluster types.UID `json:"cluster"`
+
+	// Backup is its id.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Backup string `json:"backup"`
+
+	// HostID of the node in the backup.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
+
+	// Roles that the ring gets.
+	// +required
+	Roles RestoredRoles `json:"roles"`
 }
 
 // ReplaceTarget names the dead member whose place is taken.

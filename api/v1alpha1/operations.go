@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup
 type OperationType string
 
 const (
@@ -75,6 +75,12 @@ const (
 	// OperationSetPassword gives the superuser of arguments.superuserSecret the password that is
 	// there: by the one before, password.old, unless it works already.
 	OperationSetPassword OperationType = "SetPassword"
+	// OperationUpload puts the snapshot of arguments.backup into its store: the files that are not
+	// there, then the manifest of the node. Begun again it goes on where it was.
+	OperationUpload OperationType = "Upload"
+	// OperationCompleteBackup writes the description of arguments.backup, once the manifest of each
+	// of its members is there.
+	OperationCompleteBackup OperationType = "CompleteBackup"
 )
 
 // OperationPhase is how far an operation has come.
@@ -116,6 +122,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without) && !has(self.arguments.ranges)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters, arguments.without and arguments.ranges are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['AlterSystemKeyspaces', 'AlterKeyspaces'] || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces and AlterKeyspaces alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['Upload', 'CompleteBackup']) == (has(self.arguments) && has(self.arguments.backup))`,message=`arguments.backup is required for Upload and CompleteBackup, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
@@ -291,6 +298,10 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36
 	HostID string `json:"hostID,omitempty"`
+
+	// Backup is what Upload and CompleteBackup are about.
+	// +optional
+	Backup *BackupArguments `json:"backup,omitempty"`
 }
 
 // KeyspaceReplication is what a keyspace is to have at least.
@@ -334,6 +345,10 @@ type OperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
+
+	// Uploaded is what an Upload has put into its store.
+	// +optional
+	Uploaded *Uploaded `json:"uploaded,omitempty"`
 
 	// StartedAt is when the agent had journaled that it begins.
 	// +optional

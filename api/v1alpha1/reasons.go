@@ -20,6 +20,10 @@ const (
 	BlockedDiskNotAdoptable Reason = "DiskNotAdoptable"
 	// BlockedDuplicateHostID – two disks have the same host ID: one is a copy of the other.
 	BlockedDuplicateHostID Reason = "DuplicateHostID"
+	// BlockedBackupUnreadable – what the backup holds that the ring is to be made from is not known.
+	BlockedBackupUnreadable Reason = "BackupUnreadable"
+	// BlockedBackupDoesNotFit – no ring as the spec describes can be made from the backup.
+	BlockedBackupDoesNotFit Reason = "BackupDoesNotFit"
 	// BlockedJVMNotAbsent – a JVM runs, or may run, on a node that has no ticket yet.
 	BlockedJVMNotAbsent Reason = "JVMNotAbsent"
 	// BlockedLocalConsistencyNotConfirmed – the spec does not confirm that clients stay in their

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -125,5 +126,25 @@ func TestEveryEventIsInTheGuide(t *testing.T) {
 	slices.Sort(rows)
 	if !slices.Equal(rows, want) {
 		t.Errorf("docs/guide/status.md has the events %q, events.go %q", rows, want)
+	}
+}
+
+// The guide to stores has a row for each reason, and for nothing else.
+func TestEveryReasonOfAStoreIsInTheGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guide/backup-stores.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := reasons(t, "backupstore_reasons.go")
+	rows := regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z]+)` \\|").FindAllStringSubmatch(string(text), -1)
+	for _, row := range rows {
+		if !slices.Contains(slices.Collect(maps.Values(all)), row[1]) {
+			t.Errorf("docs/guide/backup-stores.md explains %s, which is no reason", row[1])
+		}
+	}
+	for name, value := range all {
+		if !slices.ContainsFunc(rows, func(row []string) bool { return row[1] == value }) {
+			t.Errorf("%s is not in docs/guide/backup-stores.md", name)
+		}
 	}
 }

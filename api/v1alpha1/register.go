@@ -27,6 +27,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CassandraNode{}, &CassandraNodeList{},
 		&CassandraTask{}, &CassandraTaskList{},
 		&CassandraTaskSchedule{}, &CassandraTaskScheduleList{},
+		&CassandraBackupStore{}, &CassandraBackupStoreList{},
+		&CassandraBackup{}, &CassandraBackupList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -26,6 +26,7 @@ import (
 	"helenus.io/helenus/internal/agent/record"
 	"helenus.io/helenus/internal/agent/serve"
 	"helenus.io/helenus/internal/agentapi"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/metrics"
@@ -110,6 +111,10 @@ func install(o Options) error {
 	})
 }
 
+// uploads is how many files are put into a store of backups at a time: each takes up to two parts of
+// 8 MiB.
+const uploads = 2
+
 // assemble makes the agent and its line to the API server out of the pod.
 func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *record.Line, error) {
 	hasCommitlog := slices.ContainsFunc(e.volumes,
@@ -132,6 +137,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 	}
 	certificates := pki.NewFiles(o.path(layout.CertificateDir))
 	own := pod.NewCertificates(o.path(layout.CassandraCertificateDir), address, threads.Goroutines{}.Now)
+	var line *record.Line
 	a := execute.New(execute.Host{
 		Threads: threads.Goroutines{},
 		Init:    initclient.NewClient(o.path(filepath.Join(layout.SharedDir, initapi.SocketName))),
@@ -144,10 +150,17 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Logf:  logger.Printf,
 
 		Certificates: own,
+		Store: func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error) {
+			secret, err := line.Secret(ctx, spec.SecretName())
+			if err != nil {
+				return nil, err
+			}
+			return store.Open(*spec, secret)
+		},
+		Uploads: uploads,
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
-	line, err := e.line(o, a, logger)
-	if err != nil {
+	if line, err = e.line(o, a, logger); err != nil {
 		return nil, nil, err
 	}
 	a.Connect(line)

@@ -75,10 +75,9 @@ func New(version string, streams Streams) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
-		newClearLeftovers(s),
-		newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s))
-	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair),
-		s.command(removeFirst))
+		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
+		newBackup(s), newBackups(s))
+	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

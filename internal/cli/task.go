@@ -144,26 +144,36 @@ func (s *settings) createTask(ctx context.Context, c *connection, cluster string
 
 // awaitTask says how far a task is until it has finished. One that has failed is an error.
 func (s *settings) awaitTask(ctx context.Context, c *connection, task *v1alpha1.CassandraTask) error {
-	said := ""
+	return s.await(ctx, c, "CassandraTask", task, func() (string, bool, bool) {
+		of := &task.Status
+		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Finished(),
+			of.Phase == v1alpha1.TaskSucceeded
+	})
+}
+
+// await says how far an object is until it has finished, once in each word. If it has not succeeded
+// that is an error.
+func (s *settings) await(ctx context.Context, c *connection, kind string, object client.Object,
+	far func() (says string, finished, succeeded bool)) error {
+	said, succeeded := "", false
 	err := wait.PollUntilContextCancel(ctx, taskPoll, true, func(ctx context.Context) (bool, error) {
-		if err := c.client.Get(ctx, client.ObjectKeyFromObject(task), task); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, err
 		}
-		status := &task.Status
-		line := fmt.Sprintf("%s %s %s", status.Phase, status.Progress, status.Message)
-		line = strings.Join(strings.Fields(line), " ")
-		if line == said {
-			return status.Finished(), nil
+		line, finished, good := far()
+		succeeded = good
+		if line = oneLine(line); line == said {
+			return finished, nil
 		}
 		said = line
-		_, err := fmt.Fprintf(s.streams.Out, "%s: %s\n", task.Name, line)
-		return status.Finished(), err
+		_, err := fmt.Fprintf(s.streams.Out, "%s: %s\n", object.GetName(), line)
+		return finished, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for CassandraTask %s: %w", task.Name, err)
+		return fmt.Errorf("wait for %s %s: %w", kind, object.GetName(), err)
 	}
-	if task.Status.Phase == v1alpha1.TaskFailed {
-		return fmt.Errorf("CassandraTask %s has failed: %s", task.Name, task.Status.Message)
+	if !succeeded {
+		return fmt.Errorf("%s %s has failed: %s", kind, object.GetName(), said)
 	}
 	return nil
 }

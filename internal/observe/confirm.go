@@ -176,7 +176,7 @@ func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
 	return nil
 }
 
-// sameTasks compares what says whether a task that had not finished is to be done.
+// sameTasks compares what says whether a task or a backup that had not finished is to be done.
 func (r *Reader) sameTasks(ctx context.Context, s *facts.Snapshot) error {
 	for _, t := range s.Tasks {
 		if t.Status.Finished() {
@@ -191,6 +191,21 @@ func (r *Reader) sameTasks(ctx context.Context, s *facts.Snapshot) error {
 		case live.UID != t.UID || live.Status.Finished() ||
 			(live.DeletionTimestamp == nil) != (t.DeletionTimestamp == nil):
 			return fmt.Errorf("%w: task %s", ErrChanged, t.Name)
+		}
+	}
+	for _, b := range s.Backups {
+		if b.Status.Phase.Final() {
+			continue
+		}
+		live := &v1alpha1.CassandraBackup{}
+		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), live); {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: backup %s is gone", ErrChanged, b.Name)
+		case err != nil:
+			return fmt.Errorf("read backup %s: %w", b.Name, err)
+		case live.UID != b.UID || live.Status.Phase.Final() ||
+			(live.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil):
+			return fmt.Errorf("%w: backup %s", ErrChanged, b.Name)
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
@@ -39,10 +40,13 @@ type Reader struct {
 	Install facts.Install
 	// Now is the clock.
 	Now func() time.Time
+	// Store opens a store of backups with the content of its Secret.
+	Store func(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (store.Store, error)
 
 	secrets secrets
 	hashes  hashes
 	repairs repairs
+	backups backups
 }
 
 // Cluster gathers what is known about one cluster. It returns nil if there is no such cluster.
@@ -75,7 +79,8 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	}
 	o.nodes(s)
 	o.tasks(s)
-	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts} {
+	for _, look := range []func(context.Context, *facts.Snapshot) error{r.unlisted, r.volumes, r.classes, r.hosts,
+		r.backup} {
 		if err := look(ctx, s); err != nil {
 			return nil, err
 		}
@@ -97,12 +102,15 @@ func (r *Reader) Forget(cluster types.NamespacedName) {
 	r.secrets.forget(cluster)
 	r.hashes.forget(cluster)
 	r.repairs.forget(cluster)
+	r.backups.forget(cluster)
 }
 
 // objects are those that carry the name of a cluster in their labels, in one namespace.
 type objects struct {
 	records  v1alpha1.CassandraNodeList
 	given    v1alpha1.CassandraTaskList
+	backups  v1alpha1.CassandraBackupList
+	stores   v1alpha1.CassandraBackupStoreList
 	pods     corev1.PodList
 	claims   corev1.PersistentVolumeClaimList
 	services corev1.ServiceList
@@ -130,11 +138,14 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
-	if err := from.List(ctx, &o.given, client.InNamespace(key.Namespace)); err != nil {
-		return nil, fmt.Errorf("list tasks: %w", err)
+	for _, l := range []client.ObjectList{&o.given, &o.backups, &o.stores} {
+		if err := from.List(ctx, l, client.InNamespace(key.Namespace)); err != nil {
+			return nil, fmt.Errorf("list %T: %w", l, err)
+		}
 	}
 	each(o, "CassandraNode", o.records.Items)
 	each(o, "CassandraTask", o.given.Items)
+	each(o, "CassandraBackup", o.backups.Items)
 	each(o, "Pod", o.pods.Items)
 	each(o, "PersistentVolumeClaim", o.claims.Items)
 	each(o, "Service", o.services.Items)
@@ -282,7 +293,7 @@ func (o *objects) nodes(s *facts.Snapshot) {
 	s.Shared.Secrets, s.Edited = ours(s, "Secret", o.secrets), o.edited
 }
 
-// tasks are those that name the cluster, in their order.
+// tasks are those that name the cluster, in their order, and so are the backups.
 func (o *objects) tasks(s *facts.Snapshot) {
 	for i := range o.given.Items {
 		if t := &o.given.Items[i]; t.Spec.Cluster.Name == s.Cluster.Name {
@@ -290,10 +301,20 @@ func (o *objects) tasks(s *facts.Snapshot) {
 		}
 	}
 	slices.SortFunc(s.Tasks, byAge)
+	for i := range o.backups.Items {
+		if b := &o.backups.Items[i]; b.Spec.Cluster.Name == s.Cluster.Name {
+			s.Backups = append(s.Backups, b)
+		}
+	}
+	slices.SortFunc(s.Backups, byAge)
+	s.Stores = map[string]*v1alpha1.BackupStoreSpec{}
+	for i := range o.stores.Items {
+		s.Stores[o.stores.Items[i].Name] = &o.stores.Items[i].Spec
+	}
 }
 
-func byAge(a, b *v1alpha1.CassandraTask) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+func byAge[P client.Object](a, b P) int {
+	return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), cmp.Compare(a.GetUID(), b.GetUID()))
 }
 
 // preferred says that a record pins the claim, where a node has several for one volume. Where none

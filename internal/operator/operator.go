@@ -31,6 +31,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
@@ -117,7 +118,7 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	}
 	r := &Reconciler{
 		Reader: &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install,
-			Now: now},
+			Store: store.Open, Now: now},
 		Writer: &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"),
 			Now: now},
 		Status:  m.GetClient(),
@@ -149,25 +150,32 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	if err := addProof(m, o, r.Metrics.Proven); err != nil {
 		return err
 	}
+	stores := &BackupStores{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := stores.watch(m); err != nil {
+		return err
+	}
 	return addInspection(m, r, o, certificate)
 }
 
 // watched are the kinds whose objects wake their cluster.
 func watched() []client.Object {
 	return []client.Object{
-		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
-		&corev1.Service{},
+		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &v1alpha1.CassandraBackup{}, &corev1.Pod{},
+		&corev1.PersistentVolumeClaim{}, &corev1.Service{},
 		&corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
 		&networkingv1.NetworkPolicy{},
 	}
 }
 
-// ofCluster is the cluster that an object names in its labels, and a task in its spec.
+// ofCluster is the cluster that an object names in its labels, and a task or a backup in its spec.
 func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[v1alpha1.LabelCluster]
-	if t, is := object.(*v1alpha1.CassandraTask); is {
-		name = t.Spec.Cluster.Name
+	switch o := object.(type) {
+	case *v1alpha1.CassandraTask:
+		name = o.Spec.Cluster.Name
+	case *v1alpha1.CassandraBackup:
+		name = o.Spec.Cluster.Name
 	}
 	if name == "" {
 		return nil

@@ -41,8 +41,7 @@ type clockwork struct {
 type told []string
 
 func (t *told) Eventf(regarding, related runtime.Object, _, reason, _, _ string, _ ...any) {
-	of := regarding.(*v1alpha1.CassandraCluster)
-	line := reason + " of " + of.Name
+	line := reason + " of " + regarding.(client.Object).GetName()
 	if n, is := related.(*v1alpha1.CassandraNode); is {
 		line += ", node " + n.Name
 	}

@@ -51,7 +51,7 @@ func (w *world) newPod(ordinal int) *pod {
 	heap := resource.MustParse("384Mi")
 	w.api.Put(recordPath(p.name), map[string]any{
 		"apiVersion": "helenus.io/v1alpha1", "kind": "CassandraNode",
-		"metadata": map[string]any{"uid": "record-" + p.name},
+		"metadata": map[string]any{"uid": "record-" + p.name, "namespace": namespace, "name": p.name},
 		"spec": v1alpha1.CassandraNodeSpec{
 			Cluster:    v1alpha1.ClusterReference{Name: clusterName, UID: clusterUID},
 			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", ordinal+1), State: v1alpha1.StateRunning,

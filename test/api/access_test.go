@@ -34,6 +34,8 @@ var (
 	nodes     = v1alpha1.GroupVersion.WithResource("cassandranodes")
 	tasks     = v1alpha1.GroupVersion.WithResource("cassandratasks")
 	schedules = v1alpha1.GroupVersion.WithResource("cassandrataskschedules")
+	stores    = v1alpha1.GroupVersion.WithResource("cassandrabackupstores")
+	backups   = v1alpha1.GroupVersion.WithResource("cassandrabackups")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies

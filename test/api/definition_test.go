@@ -49,6 +49,10 @@ func TestSamples(t *testing.T) {
 					typed = &v1alpha1.CassandraTask{}
 				case "CassandraTaskSchedule":
 					typed = &v1alpha1.CassandraTaskSchedule{}
+				case "CassandraBackup":
+					typed = &v1alpha1.CassandraBackup{}
+				case "CassandraBackupStore":
+					typed = &v1alpha1.CassandraBackupStore{}
 				}
 				must(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored.Object, typed,
 					true))

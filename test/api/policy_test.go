@@ -117,6 +117,8 @@ func newScene(t *testing.T) *scene {
 	}
 	_, err = s.in(admin, tasks).Create(t.Context(), base("CassandraTask"), metav1.CreateOptions{})
 	must(t, err)
+	_, err = s.in(admin, stores).Create(t.Context(), base("CassandraBackupStore"), metav1.CreateOptions{})
+	must(t, err)
 	_, err = s.in(admin, schedules).Create(t.Context(), base("CassandraTaskSchedule"), metav1.CreateOptions{})
 	must(t, err)
 	cluster, err := s.in(admin, clusters).Create(t.Context(), base("CassandraCluster"),
@@ -329,6 +331,12 @@ func TestPolicies(t *testing.T) {
 		{"an administrator writes the status of a schedule", byCluster, func() error {
 			return s.change(admin, schedules, "nightly", "status", map[string]any{"active": "mine"}, "status")
 		}, "the status of a CassandraTaskSchedule is written by the operator, not by localkube-admin"},
+		{"the operator writes the status of a store", byCluster, func() error {
+			return s.change(operator, stores, "main", "status", map[string]any{"checkedSecret": "1"}, "status")
+		}, ""},
+		{"an administrator writes the status of a store", byCluster, func() error {
+			return s.change(admin, stores, "main", "status", map[string]any{"checkedSecret": "2"}, "status")
+		}, "the status of a CassandraBackupStore is written by the operator, not by localkube-admin"},
 		{"the operator sets a finalizer on a cluster", byCluster, func() error {
 			return s.change(operator, clusters, "demo", "metadata",
 				map[string]any{"finalizers": []any{v1alpha1.FinalizerCluster}})

@@ -29,10 +29,13 @@
   resources: [cassandratasks]
   verbs: [get, list, watch, create, delete]
 - apiGroups: [helenus.io]
-  resources: [cassandrataskschedules]
+  resources: [cassandrataskschedules, cassandrabackupstores]
   verbs: [get, list, watch]
 - apiGroups: [helenus.io]
-  resources: [cassandratasks/status, cassandrataskschedules/status]
+  resources: [cassandrabackups]
+  verbs: [get, list, watch, delete]
+- apiGroups: [helenus.io]
+  resources: [cassandratasks/status, cassandrataskschedules/status, cassandrabackupstores/status, cassandrabackups/status]
   verbs: [get, patch, update]
 # What a cluster consists of.
 - apiGroups: [""]
@@ -42,7 +45,7 @@
 - apiGroups: [""]
   resources: [pods/resize]
   verbs: [patch]
-# Certificates. No list and no watch: it reads those whose names it knows, not everybody's secrets.
+# Certificates, passwords, access keys of stores. No list and no watch: it reads those whose names it knows, not everybody's secrets.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, patch, update, delete]

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initapi"
@@ -30,6 +31,7 @@ func (w *world) agent() *Agent {
 		Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
 			w.change(func() { w.log = append(w.log, fmt.Sprintf(format, arguments...)) })
 		},
+		Store: func(context.Context, v1alpha1.BackupStoreSpec) (store.Store, error) { return fakeStore{world: w}, nil },
 	}, node.Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780, StartedAt: time.Now(),
 		GracePeriod: 5 * time.Minute},
 		Options{Random: func() float64 { return 0 }})

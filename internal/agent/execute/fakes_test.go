@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/operation"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/config"
@@ -53,13 +55,16 @@ type world struct {
 	puts       int
 	putErr     error
 	disk       node.Disk
-	record     *v1alpha1.CassandraNode
-	known      bool
-	writes     []v1alpha1.CassandraNodeStatus
-	failOn     map[string]error
-	block      map[string]chan struct{}
-	peers      []facts.Peer
-	log        []string
+	// placed are the files of a backup, and store is where they come from.
+	placed []string
+	store  func(context.Context, string) (io.ReadCloser, error)
+	record *v1alpha1.CassandraNode
+	known  bool
+	writes []v1alpha1.CassandraNodeStatus
+	failOn map[string]error
+	block  map[string]chan struct{}
+	peers  []facts.Peer
+	log    []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -300,6 +305,8 @@ func (f fakeDisk) WipeRows() error { return f.call(context.Background(), "wipe")
 
 func (f fakeDisk) SSTables(string) (map[string][]int64, error) { return nil, nil }
 
+func (f fakeDisk) Snapshots(string) ([]disk.Snapshot, error) { return nil, nil }
+
 func (f fakeDisk) PlaceSSTable(string, string, string, map[string][]byte) error { return nil }
 
 func (f fakeDisk) Hints() (map[string]int, error) {
@@ -493,4 +500,12 @@ func (f fakePeers) Ask(context.Context, []string, string, string) ([]facts.Peer,
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.peers, nil
+}
+
+func (f fakeDisk) HasFile(string, string, string, int64, string) bool { return false }
+
+func (f fakeDisk) PlaceFile(keyspace, table, name string, _ int64, _ string, content io.Reader) error {
+	_, err := io.ReadAll(content)
+	f.change(func() { f.disk.HasData = true; f.placed = append(f.placed, keyspace+"/"+table+"/"+name) })
+	return err
 }

@@ -9,7 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/operation"
+	"helenus.io/helenus/internal/agent/restore"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
@@ -31,6 +34,9 @@ type Host struct {
 	Peers   Peers
 	// Certificates are those of Cassandra.
 	Certificates Certificates
+	// Store opens a store of backups, into which so many files are put at a time.
+	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
+	Uploads int
 	// Logf writes one line of the agent's log.
 	Logf func(format string, args ...any)
 }
@@ -64,6 +70,10 @@ type Disk interface {
 	SSTables(keyspace string) (map[string][]int64, error)
 	// PlaceSSTable puts an SSTable into the directory of a table, for Cassandra to load it.
 	PlaceSSTable(keyspace, table, name string, files map[string][]byte) error
+	// Snapshots are those of all tables under a tag.
+	Snapshots(tag string) ([]disk.Snapshot, error)
+	// The files of tables are placed while no JVM runs.
+	restore.Disk
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the data volume has room for.

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type job struct {
 	// incarnation and startID name the JVM that it runs on.
 	incarnation string
 	startID     uint64
-	cluster     string
+	record      *v1alpha1.CassandraNode
 	cancel      context.CancelFunc
 	// progress and message are the latest, of which Operation has those that were shown last.
 	progress int32
@@ -44,12 +45,10 @@ type job struct {
 // the JVM. The lock is held.
 func (a *Agent) startJob(ctx context.Context, f *node.Facts, o *v1alpha1.OperationIntent, from *core.Handle) {
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, operationLimit)
-	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel}
+	j := &job{Operation: node.Operation{ID: o.ID, Message: "begins"}, cancel: cancel,
+		record: cmp.Or(f.Record, &v1alpha1.CassandraNode{})} // as remembered, before the API server has answered
 	if p := f.Init.Process; p != nil {
 		j.incarnation, j.startID = f.Init.Incarnation, p.StartID
-	}
-	if f.Record != nil { // as remembered, before the API server has answered
-		j.cluster = f.Record.Spec.Cluster.Name
 	}
 	a.jobs = append(a.jobs, j)
 	a.host.Threads.Go(func() {
@@ -179,7 +178,10 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 		},
 		PlaceSSTable: a.host.Disk.PlaceSSTable,
 		Secret:       a.host.Record.Secret,
-		Cluster:      j.cluster,
+		Record:       j.record,
+		Snapshots:    a.host.Disk.Snapshots,
+		Store:        a.host.Store,
+		Uploads:      a.host.Uploads,
 		Note:         func(h core.Handle) error { return a.note(j.ID, h) },
 		Say:          func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },
 		Wait: func(ctx context.Context, d time.Duration) error {

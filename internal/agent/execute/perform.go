@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"time"
 
+	"helenus.io/helenus/internal/agent/restore"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
@@ -70,8 +72,18 @@ func (a *Agent) giveWay(f *node.Facts) {
 	if a.doing == nil || !node.Interruptible(a.doing.Action) {
 		return
 	}
-	_, asks := a.doing.Action.(node.AskPeers)
-	if f.Init.Stopping != nil || f.Init.Process == nil && !asks {
+	needsJVM := true
+	switch doing := a.doing.Action.(type) {
+	case node.AskPeers:
+		needsJVM = false
+	case node.RestoreDisk:
+		needsJVM = false
+		if r := f.Record; r == nil || r.Spec.Join == nil || r.Spec.Join.ID != doing.Ticket.ID ||
+			r.Spec.Join.Withdraw != nil {
+			a.interrupt()
+		}
+	}
+	if f.Init.Stopping != nil || f.Init.Process == nil && needsJVM {
 		a.interrupt()
 	}
 }
@@ -143,7 +155,8 @@ type effect func(ctx context.Context) result
 // effects are those of the actions that have one, by their type. The lock is held while one is
 // made; it runs without.
 var effects = tableOf(
-	of((*Agent).inspect), of((*Agent).claim), of((*Agent).wipe), of((*Agent).askPeers), of((*Agent).lookAtRing),
+	of((*Agent).inspect), of((*Agent).claim), of((*Agent).wipe), of((*Agent).restore),
+	of((*Agent).askPeers), of((*Agent).lookAtRing),
 	of((*Agent).startJVM), of((*Agent).drain), of((*Agent).terminate), of((*Agent).kill),
 	of((*Agent).openTraffic), of((*Agent).closeTraffic), of((*Agent).setSeeds), of((*Agent).applySettings),
 	of((*Agent).proveCertificates),
@@ -224,17 +237,42 @@ func (a *Agent) inspect(*node.Facts, node.InspectDisk) effect {
 
 func (a *Agent) claim(f *node.Facts, action node.ClaimDisk) effect {
 	adopted := f.Record.Spec.Cluster.AdoptedUID
-	return a.thenInspect(func() error {
+	return a.thenInspect(func(context.Context) error {
 		return a.host.Disk.Mark(action.Volumes, action.Cluster, a.self.Node, adopted)
 	})
 }
 
-func (a *Agent) wipe(*node.Facts, node.WipeJoin) effect { return a.thenInspect(a.host.Disk.WipeRows) }
+func (a *Agent) wipe(*node.Facts, node.WipeJoin) effect {
+	return a.thenInspect(func(context.Context) error { return a.host.Disk.WipeRows() })
+}
+
+// restoringSaid is how often it is told how far a restore is.
+const restoringSaid = 10 * time.Second
+
+func (a *Agent) restore(_ *node.Facts, action node.RestoreDisk) effect {
+	from, said := action.Ticket.Restore, time.Time{}
+	say := func(done, all int64) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if now := a.host.Threads.Now(); now.Sub(said) >= restoringSaid && a.doing != nil {
+			said = now
+			a.doing = &node.Doing{Action: a.doing.Action, Since: a.doing.Since, Progress: facts.Share(done, all)}
+			a.wake.Set()
+		}
+	}
+	return a.thenInspect(func(ctx context.Context) error {
+		opened, err := a.host.Store(ctx, &from.Store)
+		if err != nil {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+		return restore.Run(ctx, restore.Host{Threads: a.host.Threads, Store: opened, Disk: a.host.Disk, Say: say}, from)
+	})
+}
 
 // thenInspect is an effect on the volumes, which are looked at afterwards.
-func (a *Agent) thenInspect(do func() error) effect {
+func (a *Agent) thenInspect(do func(context.Context) error) effect {
 	return func(ctx context.Context) result {
-		if err := do(); err != nil {
+		if err := do(ctx); err != nil {
 			return result{err: err}
 		}
 		found := a.host.Disk.Inspect(ctx)

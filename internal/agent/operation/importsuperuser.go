@@ -14,7 +14,7 @@ import (
 // What is in memory is flushed before: it would not be found, and a flush while the JVM loads would
 // be taken for a new SSTable.
 func importSuperuser(ctx context.Context, t *task) (string, error) {
-	secret, err := t.Secret(ctx, v1alpha1.RolesName(t.Cluster))
+	secret, err := t.Secret(ctx, v1alpha1.RolesName(t.Record.Spec.Cluster.Name))
 	if err != nil {
 		return "", err
 	}

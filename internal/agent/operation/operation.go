@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node/operation"
@@ -73,9 +75,15 @@ type Host struct {
 	Room func(keyspace string) (sizes map[string][]int64, free int64, err error)
 	// PlaceSSTable puts an SSTable into the directory of a table, for the JVM to load it.
 	PlaceSSTable func(keyspace, table, name string, files map[string][]byte) error
-	// Secret reads a Secret of the namespace. Cluster is the name of the node's.
-	Secret  func(ctx context.Context, name string) (map[string][]byte, error)
-	Cluster string
+	// Secret reads a Secret of the namespace.
+	Secret func(ctx context.Context, name string) (map[string][]byte, error)
+	// Record of the node as it was when the operation began; from the journal it has no namespace.
+	Record *v1alpha1.CassandraNode
+	// Snapshots are those of all tables under a tag.
+	Snapshots func(tag string) ([]disk.Snapshot, error)
+	// Store opens one. Uploads is how many files are put into it at a time.
+	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
+	Uploads int
 	// Cancelled says that the operation is to end, as soon as it can.
 	Cancelled func() bool
 	// Note keeps for the next agent what of the operation runs in the JVM.
@@ -135,6 +143,8 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationSetRoles:             {setRoles, nil},
 	v1alpha1.OperationProveLogin:           {proveLogin, nil},
 	v1alpha1.OperationSetPassword:          {setPassword, nil},
+	v1alpha1.OperationUpload:               {upload, nil},
+	v1alpha1.OperationCompleteBackup:       {completeBackup, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

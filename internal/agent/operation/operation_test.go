@@ -77,7 +77,8 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 			}
 			return f.secrets[name], nil
 		},
-		Cluster:   "orders",
+		Record: &v1alpha1.CassandraNode{Spec: v1alpha1.CassandraNodeSpec{
+			Cluster: v1alpha1.ClusterReference{Name: "orders"}}},
 		Cancelled: func() bool { return f.cancelled },
 		Note: func(h operation.Handle) error {
 			f.noted = append(f.noted, h)

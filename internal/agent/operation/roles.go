@@ -37,7 +37,7 @@ func proveLogin(ctx context.Context, t *task) (string, error) {
 
 // logins are those of the Secrets. They are kept for as long as the operation runs.
 func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
-	roles, err := t.Secret(ctx, v1alpha1.RolesName(t.Cluster))
+	roles, err := t.Secret(ctx, v1alpha1.RolesName(t.Record.Spec.Cluster.Name))
 	if err != nil {
 		return l, err
 	}

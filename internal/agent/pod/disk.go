@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"syscall"
@@ -45,6 +46,12 @@ type Store interface {
 	// PlaceSSTable puts an SSTable of a table, by its directory, where Cassandra can be asked to
 	// load it, and replaces an earlier one of the name that is not in use.
 	PlaceSSTable(keyspace, table, name string, files map[string][]byte) error
+	// Snapshots are those of all tables under a tag.
+	Snapshots(tag string) ([]disk.Snapshot, error)
+	// HasFile says that a file of a table is there as it is to be. PlaceFile writes one, whole or not
+	// at all, while no JVM runs.
+	HasFile(keyspace, table, name string, size int64, sum string) bool
+	PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error
 	// Hints counts the files of hints by the host id that they are for.
 	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
@@ -102,6 +109,35 @@ func (v Volume) PlaceSSTable(keyspace, table, name string, files map[string][]by
 		return fmt.Errorf("open volume %s: %w", v.Name, err)
 	}
 	return errors.Join(disk.PlaceSSTable(root, disk.DefaultLayout(), keyspace, table, name, files), root.Close())
+}
+
+// Snapshots implements Store. Their files are read later: the volume stays open.
+func (v Volume) Snapshots(tag string) ([]disk.Snapshot, error) {
+	root, err := os.OpenRoot(v.Directory)
+	if err != nil {
+		return nil, fmt.Errorf("open volume %s: %w", v.Name, err)
+	}
+	return disk.Snapshots(root, disk.DefaultLayout(), tag)
+}
+
+// HasFile implements Store.
+func (v Volume) HasFile(keyspace, table, name string, size int64, sum string) bool {
+	root, err := os.OpenRoot(v.Directory)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	return disk.HasFile(root, disk.DefaultLayout(), keyspace, table, name, size, sum)
+}
+
+// PlaceFile implements Store.
+func (v Volume) PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error {
+	root, err := os.OpenRoot(v.Directory)
+	if err != nil {
+		return fmt.Errorf("open volume %s: %w", v.Name, err)
+	}
+	return errors.Join(disk.PlaceFile(root, disk.DefaultLayout(), keyspace, table, name, size, sum, content),
+		root.Close())
 }
 
 // Hints implements Store.
@@ -185,6 +221,19 @@ func (d *Disk) SSTables(keyspace string) (map[string][]int64, error) {
 // PlaceSSTable puts one onto the data volume.
 func (d *Disk) PlaceSSTable(keyspace, table, name string, files map[string][]byte) error {
 	return d.volumes[0].PlaceSSTable(keyspace, table, name, files)
+}
+
+// Snapshots are those of the data volume.
+func (d *Disk) Snapshots(tag string) ([]disk.Snapshot, error) { return d.volumes[0].Snapshots(tag) }
+
+// HasFile looks on the data volume.
+func (d *Disk) HasFile(keyspace, table, name string, size int64, sum string) bool {
+	return d.volumes[0].HasFile(keyspace, table, name, size, sum)
+}
+
+// PlaceFile writes onto the data volume.
+func (d *Disk) PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error {
+	return d.volumes[0].PlaceFile(keyspace, table, name, size, sum, content)
 }
 
 // Hints are those on the data volume.

@@ -47,10 +47,10 @@ type Facts struct {
 	Refusals              []Refusal
 	Rights                Seen[installation.Rights]
 	// Proof is what the operator has found out about its own installation.
-	Proof Seen[*metav1.Condition]
-	Hosts                 Seen[[]corev1.Node]
-	Classes               Seen[[]storagev1.StorageClass]
-	Clusters              []Cluster
+	Proof    Seen[*metav1.Condition]
+	Hosts    Seen[[]corev1.Node]
+	Classes  Seen[[]storagev1.StorageClass]
+	Clusters []Cluster
 }
 
 // Operator is what is known of it: in words, what is wrong, and why nothing is known.

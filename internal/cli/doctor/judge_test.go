@@ -42,7 +42,7 @@ func sound() *Facts {
 		Definitions: seen(installation.Compared{Same: 3}, nil), Policies: seen(installation.Compared{Same: 10}, nil),
 		Refusals: []Refusal{{"helenus-agent", errors.New("ValidatingAdmissionPolicy 'helenus-agent' denied request")}},
 		Rights:   seen(installation.Rights{Asked: 100}, nil),
-		Proof: seen(&metav1.Condition{Status: metav1.ConditionTrue, Message: "all is there"}, nil),
+		Proof:    seen(&metav1.Condition{Status: metav1.ConditionTrue, Message: "all is there"}, nil),
 		Hosts: seen([]corev1.Node{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			corev1.LabelTopologyZone: "a"}}}}, nil),
 		Classes: seen([]storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "local", Annotations: map[string]string{

@@ -61,7 +61,7 @@ func (v *View) hasRack(datacenter, rack string) bool {
 func (v *View) asRecorded(n *facts.Node) render.Wanted {
 	spec := n.Record.Spec.DeepCopy()
 	w := render.Wanted{Name: n.Name, Datacenter: spec.Datacenter, Rack: spec.Rack, Ordinal: spec.Ordinal,
-		Disruption: render.DisruptionOf(v.Cluster), TableMetrics: render.TableMetricsOf(v.Cluster),
+		Disruption: render.DisruptionOf(v.Cluster), Metrics: render.MetricsOf(v.Cluster),
 		Configuration: spec.Configuration, Pod: spec.Pod}
 	w.Configuration.Version, w.Pod.Image = v.Cluster.Spec.Version, render.Image(v.Cluster, v.Install)
 	w.Pod.ImageDefaulted, w.Pod.ImageDigest = v.Cluster.Spec.Image == "", v.takenDigest(w.Pod.Image)

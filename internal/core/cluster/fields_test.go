@@ -304,10 +304,10 @@ var fields = map[string]struct {
 		s.Exceptions = []v1alpha1.Exception{{Name: "look", Type: v1alpha1.ExceptionDebug, Node: "orders-dc1-r1-0",
 			Reason: "x", Until: until}}
 	}, written},
-	"metrics.tables.mode":    {measured(v1alpha1.TableMetrics{Mode: v1alpha1.TableMetricsAll}), written},
-	"metrics.tables.limit":   {measured(v1alpha1.TableMetrics{Limit: 7}), written},
-	"metrics.tables.include": {measured(v1alpha1.TableMetrics{Include: []v1alpha1.TablePattern{"shop.*"}}), written},
-	"metrics.tables.exclude": {measured(v1alpha1.TableMetrics{Exclude: []v1alpha1.TablePattern{"shop.*"}}), written},
+	"metrics.tables.mode":         {measured(v1alpha1.TableMetrics{Mode: v1alpha1.TableMetricsAll}), written},
+	"metrics.tables.limit":        {measured(v1alpha1.TableMetrics{Limit: 7}), written},
+	"metrics.tables.include":      {measured(v1alpha1.TableMetrics{Include: []v1alpha1.TablePattern{"shop.*"}}), written},
+	"metrics.tables.exclude":      {measured(v1alpha1.TableMetrics{Exclude: []v1alpha1.TablePattern{"shop.*"}}), written},
 	"metrics.podMonitor.mode":     {monitored(v1alpha1.PodMonitor{Mode: v1alpha1.PodMonitorNone}), applies},
 	"metrics.podMonitor.interval": {monitored(v1alpha1.PodMonitor{Interval: &metav1.Duration{Duration: time.Minute}}), applies},
 	"metrics.podMonitor.labels":   {monitored(v1alpha1.PodMonitor{Labels: map[string]string{"a": "b"}}), applies},
@@ -368,6 +368,14 @@ var fields = map[string]struct {
 	"bootstrap.adopt.clusterUID": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Bootstrap = adopting("earlier")
 	}, `bootstrap.adopt.clusterUID: "" → "earlier"`},
+	"bootstrap.restore.store.name": {restores, schema}, "bootstrap.restore.source.uid": {restores, schema},
+	"bootstrap.restore.backup": {restores, schema}, "bootstrap.restore.roles": {restores, schema},
+	"bootstrap.restore.sourceGone": {restores, schema},
+}
+
+// restores says too late what a ring is to be made from.
+func restores(s *v1alpha1.CassandraClusterSpec) {
+	s.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{Backup: "b1"}}
 }
 
 var noon = &metav1.Time{Time: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}

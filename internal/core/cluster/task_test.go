@@ -34,6 +34,18 @@ func (w *world) give(name string, spec v1alpha1.TaskTemplate) types.UID {
 // tell writes the status of a task.
 func (w *world) tell(write plan.Write) {
 	w.t.Helper()
+	for i, b := range w.snapshot.Backups {
+		if b.UID == write.UID {
+			if b.ResourceVersion != write.ResourceVersion {
+				w.t.Fatalf("%s: of version %s, it has %s", write, write.ResourceVersion, b.ResourceVersion)
+			}
+			changed := b.DeepCopy()
+			changed.Status, changed.ResourceVersion = write.Object.(*v1alpha1.CassandraBackup).Status, w.version()
+			w.snapshot.Backups = slices.Clone(w.snapshot.Backups)
+			w.snapshot.Backups[i] = changed
+			return
+		}
+	}
 	for i, t := range w.snapshot.Tasks {
 		if t.UID != write.UID {
 			continue

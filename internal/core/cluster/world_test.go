@@ -553,6 +553,7 @@ func (w *world) agent(n *facts.Node) {
 	if status.Ready {
 		n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
+	n.Agent.ObservedAt = w.now
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
 }
 

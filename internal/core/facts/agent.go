@@ -177,10 +177,10 @@ type Transfer struct {
 func (t Transfer) String() string {
 	var parts []string
 	if t.ToReceive > 0 {
-		parts = append(parts, "received "+share(t.Received, t.ToReceive))
+		parts = append(parts, "received "+Share(t.Received, t.ToReceive))
 	}
 	if t.ToSend > 0 {
-		parts = append(parts, "sent "+share(t.Sent, t.ToSend))
+		parts = append(parts, "sent "+Share(t.Sent, t.ToSend))
 	}
 	if len(parts) == 0 {
 		return "streams begin"
@@ -188,8 +188,8 @@ func (t Transfer) String() string {
 	return "streams: " + strings.Join(parts, ", ")
 }
 
-// share is a part of so many bytes, in the unit of the whole.
-func share(part, whole int64) string {
+// Share is a part of so many bytes, in the unit of the whole.
+func Share(part, whole int64) string {
 	unit, divisor := "B", int64(1)
 	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
 		if whole/divisor < 1024 {

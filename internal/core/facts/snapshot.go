@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/repair"
 )
@@ -44,6 +45,9 @@ type Snapshot struct {
 	// Tasks that name the cluster, the oldest first, and of one age by uid. Each is done in this
 	// order.
 	Tasks []*v1alpha1.CassandraTask
+	// Backups that name the cluster, in the same order, and the stores that they may name.
+	Backups []*v1alpha1.CassandraBackup
+	Stores  map[string]*v1alpha1.BackupStoreSpec
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node
@@ -55,6 +59,8 @@ type Snapshot struct {
 	Repairs      *repair.History
 	RepairZone   *time.Location
 	NoRepairZone bool
+	// Backup that the ring is to be made from; nil if it is made, or is to be made from none.
+	Backup *Backup
 	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go
 	// before this one begins.
 	Predecessor []ObjectName
@@ -72,6 +78,17 @@ type Install struct {
 	AgentImage string
 	// Namespace that the operator's pod is in; empty if it is in none.
 	Namespace string
+}
+
+// Backup is what a store says of one.
+type Backup struct {
+	// Store it is in.
+	Store v1alpha1.BackupStoreSpec
+	// Description of it; nil if it could not be read, and Problem says why. Missing says that the
+	// store has none, or that it cannot be understood.
+	Description *format.Backup
+	Problem     string
+	Missing     bool
 }
 
 // ObjectName names an object for people.

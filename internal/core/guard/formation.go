@@ -9,6 +9,7 @@ import (
 	"helenus.io/helenus/internal/core/config/settings"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/restore"
 )
 
 // formation are the guards before the first tickets of a cluster.
@@ -26,6 +27,42 @@ var adoption = []Guard[Nodes]{
 		everyNodeAnswers},
 	{v1alpha1.BlockedDiskNotAdoptable, "every disk is one of the adopted cluster", everyDiskIsAdopted},
 	{v1alpha1.BlockedDuplicateHostID, "no two disks have the same host id", everyHostIDOnce},
+}
+
+// restoration are the guards before a ring is made from a backup.
+var restoration = []Guard[Nodes]{
+	{v1alpha1.BlockedBackupUnreadable, "the description of the backup can be read", backupIsKnown},
+	{v1alpha1.BlockedBackupDoesNotFit, "the backup fits the spec", backupFits},
+}
+
+func backupIsKnown(of Nodes) []Finding {
+	b, r := of.Backup, of.Cluster.Spec.Restore()
+	if b != nil && b.Description != nil {
+		return nil
+	}
+	out := Finding{Message: fmt.Sprintf("backup %s of the cluster with uid %s in store %s is not known: ", r.Backup,
+		r.Source.UID, r.Store.Name)}
+	if b == nil {
+		out.Message += "nobody has read it yet"
+		return []Finding{out}
+	}
+	if out.Message += b.Problem; b.Missing {
+		out.Stalled = v1alpha1.ReasonRestoreImpossible
+	}
+	return []Finding{out}
+}
+
+func backupFits(of Nodes) []Finding {
+	if of.Backup == nil || of.Backup.Description == nil {
+		return nil
+	}
+	var out []Finding
+	for _, problem := range restore.Problems(of.Cluster, render.WantedNodes(of.Cluster, of.Install),
+		of.Backup.Description) {
+		out = append(out, Finding{Stalled: v1alpha1.ReasonRestoreImpossible,
+			Message: fmt.Sprintf("backup %s cannot be restored: %s", of.Cluster.Spec.Restore().Backup, problem)})
+	}
+	return out
 }
 
 // everyNodeAnswers: an agent that was not heard is an unknown disk, and an unknown disk may hold

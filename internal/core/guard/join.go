@@ -71,6 +71,17 @@ var repair = []Guard[Nodes]{
 	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
 }
 
+// backup are the guards on the ring before its members take snapshots: what one that is down has
+// would be missing, what moves from one to another might be in neither, and files of another schema
+// cannot be read.
+var backup = []Guard[Nodes]{
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a backup is of all members")},
+	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
+	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
+	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},
+	{v1alpha1.BlockedSchemaVersionsDiffer, "all members have the same schema version", oneSchema},
+}
+
 // Joining is a node that is to join next, with its tokens.
 type Joining struct {
 	Node ring.Node

@@ -3,8 +3,8 @@ package guard
 // Rules are the guards that are asked, by what they are asked for. They are a value that is passed
 // along: a test that takes a guard away changes a copy.
 type Rules struct {
-	// Formation and Adoption, before the first ring.
-	Formation, Adoption []Guard[Nodes]
+	// Formation and Adoption, before the first ring; Restore too, if that is made from a backup.
+	Formation, Adoption, Restore []Guard[Nodes]
 	// PendingNode on a node before it is its turn to join; BeforeJoin on the ring that it joins;
 	// Placement on what the ring will be with it.
 	PendingNode, BeforeJoin []Guard[Nodes]
@@ -21,6 +21,8 @@ type Rules struct {
 	Withdrawing []Guard[Withdrawing]
 	// Cleanup and Repair on the ring before these operations.
 	Cleanup, Repair []Guard[Nodes]
+	// Backup on the ring before its members take snapshots.
+	Backup []Guard[Nodes]
 	// Releases on the members before any step but a roll-out, which makes them one.
 	Releases []Guard[Nodes]
 	// NewRelease on the members before the first of them gets another release.
@@ -41,10 +43,11 @@ type Rules struct {
 // All are the rules of the product.
 func All() Rules {
 	return Rules{
-		Formation: formation, Adoption: adoption, PendingNode: pendingNode, BeforeJoin: beforeJoin,
+		Formation: formation, Adoption: adoption, Restore: restoration,
+		PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Withdrawing: withdrawing,
-		Cleanup: cleanup, Repair: repair,
+		Cleanup: cleanup, Repair: repair, Backup: backup,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 		Drain: drain, Replace: replace,
 	}

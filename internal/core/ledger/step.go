@@ -47,6 +47,8 @@ const (
 	Rotate Kind = "RotateSuperuser"
 	// ResetSuperuser gives the superuser the password of its Secret, for a CassandraTask.
 	ResetSuperuser Kind = "ResetSuperuserTask"
+	// Backup puts what all members hold into a store, for a CassandraBackup.
+	Backup Kind = "Backup"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
 	// ReplaceTask has a node take the place of a member whose disk a task gives up.
@@ -98,6 +100,12 @@ const (
 	StageHints Stage = "Hints"
 	// StageOperations: the nodes run an operation each.
 	StageOperations Stage = "Operations"
+	// StageSnapshot: every node keeps what it has now.
+	StageSnapshot Stage = "Snapshot"
+	// StageComplete: a node writes what all have done.
+	StageComplete Stage = "Complete"
+	// StageClear: the nodes drop what they have kept.
+	StageClear Stage = "Clear"
 	// StageRemove: a lost member is removed from the ring.
 	StageRemove Stage = "Remove"
 	// StageLeave: a node streams what it holds to the others, and leaves.

@@ -179,13 +179,27 @@ func (p *pass) ticket() *v1alpha1.JoinTicket {
 		(of == nil || of.ID == m.ID || p.finding.State == v1alpha1.DiskMember) {
 		return &v1alpha1.JoinTicket{
 			Intent: v1alpha1.Intent{ID: m.ID}, Mode: m.Mode, Tokens: m.Tokens, Replace: m.Replace,
-			SystemAuthReplicationFactor: m.SystemAuthReplicationFactor,
+			SystemAuthReplicationFactor: m.SystemAuthReplicationFactor, Restore: m.Restore,
 		}
 	}
 	if p.finding.State == v1alpha1.DiskMember {
 		return nil
 	}
 	return of.DeepCopy()
+}
+
+// restoreDisk fills the disk of a node that begins with what another one had in a backup. A disk
+// on which nothing is any more is filled again.
+func restoreDisk(p *pass) outcome {
+	t := p.ticket()
+	if t == nil || t.Restore == nil || p.finding.State == v1alpha1.DiskMember {
+		return done
+	}
+	if m := p.Memory.Join; m != nil && m.ID == t.ID && m.Restored && p.Disk.HasData {
+		return done
+	}
+	return act(RestoreDisk{Ticket: t, Why: Why(fmt.Sprintf("ticket %s is for what node %s of cluster %s has in "+
+		"backup %s", t.ID, t.Restore.HostID, t.Restore.Cluster, t.Restore.Backup))})
 }
 
 // joinsNew says that the next start is by a ticket of the mode New.

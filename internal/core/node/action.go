@@ -96,6 +96,13 @@ type (
 		Why
 		ID string
 	}
+	// RestoreDisk puts onto the disk what its ticket says that a node had in a backup. What is there
+	// already and is right stays.
+	RestoreDisk struct {
+		Why
+		interruptible
+		Ticket *v1alpha1.JoinTicket
+	}
 	// EndAgent ends the agent, so that the kubelet starts the one of the image that the pod has
 	// now.
 	EndAgent struct{ Why }
@@ -303,6 +310,9 @@ func (Drain) Limit() time.Duration { return 24 * time.Hour }
 
 // Limit of a removal of many files.
 func (WipeJoin) Limit() time.Duration { return 10 * time.Minute }
+
+// Limit of a download of all that a node holds.
+func (RestoreDisk) Limit() time.Duration { return 7 * 24 * time.Hour }
 
 // StartArguments are how a JVM is started. The native transport is always closed at the start: the
 // agent opens it.

@@ -186,6 +186,8 @@ type Certificate struct {
 type Doing struct {
 	Action Action
 	Since  time.Time
+	// Progress is how far it is, for people; empty for most.
+	Progress string
 }
 
 // operation is the one with an id, as the agent runs it; nil if it began none.

@@ -115,6 +115,9 @@ type JoinMemory struct {
 	Replace *v1alpha1.ReplaceTarget `json:"replace,omitempty"`
 	// SystemAuthReplicationFactor of the ticket.
 	SystemAuthReplicationFactor int32 `json:"systemAuthReplicationFactor,omitempty"`
+	// Restore is what the disk is filled with before the first start, and Restored says that it is.
+	Restore  *v1alpha1.DiskRestore `json:"restore,omitempty"`
+	Restored bool                  `json:"restored,omitempty"`
 	// Heard is the last try by this ticket of which the ring may have heard; nil if there was none
 	// before the present start.
 	Heard *HeardMemory `json:"heard,omitempty"`

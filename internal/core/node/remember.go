@@ -191,13 +191,28 @@ func (m *Memory) endOperation(f *Facts, id string, phase v1alpha1.OperationPhase
 	}
 }
 
+// take begins to go by a ticket, and says whether it is another one than before.
+func (m *Memory) take(t *v1alpha1.JoinTicket, at time.Time) bool {
+	if t == nil || m.Join != nil && m.Join.ID == t.ID {
+		return false
+	}
+	m.Join = &JoinMemory{
+		IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens,
+		Replace: t.Replace, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor, Restore: t.Restore,
+	}
+	return true
+}
+
+func (a RestoreDisk) before(m *Memory, _ *Facts, at time.Time) { m.take(a.Ticket, at) }
+
+func (RestoreDisk) after(m *Memory, _ *Facts) {
+	m.Join = with(m.Join, func(j *JoinMemory) { j.Restored = true })
+}
+
 func (a StartJVM) before(m *Memory, f *Facts, at time.Time) {
 	s := a.Start
-	if t := s.Ticket; t != nil && (m.Join == nil || m.Join.ID != t.ID) {
-		m.Join = &JoinMemory{
-			IntentMemory: IntentMemory{ID: t.ID, BegunAt: &at}, Mode: t.Mode, Tokens: t.Tokens,
-			Replace: t.Replace, SystemAuthReplicationFactor: t.SystemAuthReplicationFactor,
-		}
+	if m.take(s.Ticket, at) {
+		// nobody can have heard of it
 	} else if heard := lastHeard(m, f.Disk); heard != nil {
 		m.Join = with(m.Join, func(j *JoinMemory) { j.Heard = heard })
 	}

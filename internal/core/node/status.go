@@ -153,7 +153,7 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 	for _, m := range p.Memory.Operations {
 		now := v1alpha1.OperationStatus{
 			ID: m.ID, Phase: m.Phase, Message: words.Shorten(m.Message,
-				4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt),
+				4096), StartedAt: timeOf(m.BegunAt), FinishedAt: timeOf(m.FinishedAt), Uploaded: m.Handle.Uploaded,
 		}
 		if o := p.operation(m.ID); o != nil && m.Phase == v1alpha1.OperationRunning {
 			now.Progress = o.Progress

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
 
@@ -47,6 +48,7 @@ var steps = map[jvmPhase][]step{
 		{"be_in_contact", beInContact},
 		{"own_address_and_host_id", ownAddress},
 		{"mark_volumes", markVolumes},
+		{"restore_disk", restoreDisk},
 		{"start", start},
 	}),
 
@@ -208,6 +210,8 @@ func finishAction(p *pass) outcome {
 		if !p.running() || p.streamsIn() || p.opens() {
 			return done
 		}
+	case RestoreDisk:
+		return wait(v1alpha1.PhaseWaiting, join("the disk is filled with what is in the backup", p.Doing.Progress))
 	}
 	return p.underWay()
 }

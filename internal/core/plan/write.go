@@ -61,7 +61,7 @@ const (
 	// DropOldPassword has that Secret, by UID and ResourceVersion, forget the password before,
 	// since the one of the time in Object's annotations is proven.
 	DropOldPassword Verb = "DropOldPassword"
-	// ApplyStatus makes the status of a task or a schedule what that of Object is, of the
+	// ApplyStatus makes the status of a task, a schedule or a store what that of Object is, of the
 	// ResourceVersion that was seen. The operator alone writes it.
 	ApplyStatus Verb = "ApplyStatus"
 	// Event tells people something about the cluster, or about Object.
@@ -146,9 +146,15 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraTask:
 		return &v1alpha1.CassandraTask{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTask"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraBackup:
+		return &v1alpha1.CassandraBackup{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraBackup"}, ObjectMeta: meta}
 	case *v1alpha1.CassandraTaskSchedule:
 		return &v1alpha1.CassandraTaskSchedule{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTaskSchedule"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraBackupStore:
+		return &v1alpha1.CassandraBackupStore{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraBackupStore"}, ObjectMeta: meta}
 	default:
 		return object
 	}

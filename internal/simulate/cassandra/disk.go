@@ -34,6 +34,10 @@ type Disk struct {
 	// snapshots are keyspaces by tag, sstables the versions of the oldest ones by keyspace.
 	snapshots map[string][]string
 	sstables  map[string]string
+	// kept are those rows of a keyspace that a snapshot has, by tag and keyspace.
+	kept map[string]map[string]Kept
+	// files are the hashes of those of a backup that were put there, by keyspace.
+	files map[string]string
 	// roles are the rows of system_auth.roles, and placed is an SSTable of it that is not in use;
 	// loaded counts those that were taken in.
 	roles  map[string]role
@@ -100,7 +104,8 @@ func NewDisk() *Disk {
 func (d *Disk) Wipe() {
 	user, size := d.user, d.size
 	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{},
-		available: map[string]bool{}, snapshots: map[string][]string{}, sstables: map[string]string{}}
+		available: map[string]bool{}, snapshots: map[string][]string{}, sstables: map[string]string{},
+		kept: map[string]map[string]Kept{}, files: map[string]string{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: "+
 			"org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
@@ -126,7 +131,7 @@ func (d *Disk) Clone() *Disk {
 	}
 	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
 	c.recent, c.snapshots, c.sstables = slices.Clone(d.recent), maps.Clone(d.snapshots), maps.Clone(d.sstables)
-	c.roles = maps.Clone(d.roles)
+	c.roles, c.kept, c.files = maps.Clone(d.roles), maps.Clone(d.kept), maps.Clone(d.files)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {
 		c.data[keyspace] = maps.Clone(rows)
@@ -192,6 +197,9 @@ func (d *Disk) Report() disk.Report {
 	}
 	if d.segments {
 		r.Segments = 2
+	}
+	for _, k := range d.placedKeyspaces() {
+		r.Keyspaces = append(r.Keyspaces, disk.Keyspace{Name: k, HasData: true})
 	}
 	if d.table == nil {
 		return r

@@ -3,6 +3,8 @@ package cassandra
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,9 +57,11 @@ func (p *Process) takeSnapshot(arguments []json.RawMessage) (json.RawMessage, *j
 		}
 	}
 	for _, name := range names {
+		taken := p.line.Now()
 		p.disk.snapshots[tag] = append(p.disk.snapshots[tag], name)
 		p.sleep(p.net.within(20*time.Millisecond, 200*time.Millisecond))
 		p.flushOrDie()
+		p.disk.keep(tag, name, taken)
 	}
 	return jsonNull, nil
 }
@@ -73,7 +77,65 @@ func (p *Process) clearSnapshot(arguments []json.RawMessage) (json.RawMessage, *
 	}
 	p.disk.snapshots[tag] = slices.DeleteFunc(p.disk.snapshots[tag],
 		func(name string) bool { return slices.Contains(names, name) })
+	kept := maps.Clone(p.disk.kept[tag])
+	maps.DeleteFunc(kept, func(name string, _ Kept) bool { return slices.Contains(names, name) })
+	p.disk.kept[tag] = kept
 	return jsonNull, nil
+}
+
+// Kept is what a snapshot has of a keyspace: the timestamps of its rows.
+type Kept struct {
+	TakenAt time.Time
+	Rows    map[string]int64
+}
+
+func (d *Disk) keep(tag, keyspace string, taken time.Time) {
+	k := Kept{TakenAt: taken, Rows: map[string]int64{}}
+	for key, c := range d.data[keyspace] {
+		k.Rows[key] = c.at
+	}
+	kept := maps.Clone(d.kept[tag])
+	if kept == nil {
+		kept = map[string]Kept{}
+	}
+	kept[keyspace] = k
+	d.kept[tag] = kept
+}
+
+// Kept is what the disk has under a tag, by keyspace. The error says that a snapshot is not whole.
+func (d *Disk) Kept(tag string) (map[string]Kept, error) {
+	for _, name := range d.snapshots[tag] {
+		if _, whole := d.kept[tag][name]; !whole {
+			return nil, fmt.Errorf("snapshot %s of keyspace %s has no manifest.json", tag, name)
+		}
+	}
+	return d.kept[tag], nil
+}
+
+// MissingIn names every write of a cluster that was acknowledged by a time, and that fewer nodes of
+// a backup have than acknowledged it: rows are their timestamps by keyspace, of each node.
+func (n *Network) MissingIn(cluster string, until time.Time, nodes []map[string]map[string]int64) []string {
+	var out []string
+	for _, w := range n.latest() {
+		if w.Cluster != cluster || w.Deleted || w.at > until.UnixMicro() {
+			continue
+		}
+		have := 0
+		for _, rows := range nodes {
+			if rows[w.Keyspace][w.Key] >= w.at {
+				have++
+			}
+		}
+		for _, p := range n.readersOf(w) {
+			k, found := p.schema[w.Keyspace]
+			if found && have < blockFor(k.replication, w.Level, w.Datacenter) {
+				out = append(out, fmt.Sprintf("%s.%s=%s, written at %s: %d nodes have it", w.Keyspace, w.Key, w.Value,
+					w.Level.CQL(), have))
+				break
+			}
+		}
+	}
+	return out
 }
 
 // Snapshots are the keyspaces by the tags of their snapshots.

@@ -18,6 +18,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	agentpod "helenus.io/helenus/internal/agent/pod"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/node"
@@ -36,6 +37,8 @@ var errUnreachable = errors.New("connection refused")
 type Runtime struct {
 	Line    *timeline.Timeline
 	Network *cassandra.Network
+	// Bucket is where all stores of backups are.
+	Bucket *Bucket
 	// Client writes as a user; Observer reads for the watches, which no fault touches.
 	Client   func(user string) client.Client
 	Observer client.Reader
@@ -344,6 +347,10 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		Logf:    s.rt.Logf,
 
 		Certificates: certificates{s},
+		Store: func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error) {
+			_, err := record.Secret(ctx, spec.SecretName())
+			return s.rt.Bucket, err
+		},
 	}
 	if s.rt.Host != nil {
 		host = s.rt.Host(s, host)

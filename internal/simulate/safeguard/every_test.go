@@ -29,6 +29,8 @@ var excused = map[string][]excuse{
 			[]string{"StreamInProgress"}},
 		{"whoever alters such a keyspace refuses the same: it would have no replicas; core/cluster's " +
 			"TestWhatKeepsADatacenterFromLeaving has it refuse", []string{"OnlyReplicas"}},
+		{"core/cluster's TestWhatCannotBeRestored has them refuse each of these backups; without a description there " +
+			"is nothing to make tickets of", []string{"BackupUnreadable", "BackupDoesNotFit"}},
 		{"whoever is seen up is not lost: it is asked again before the ticket, when nobody has looked for long",
 			[]string{"ReplacedMemberSeenUp"}},
 	},

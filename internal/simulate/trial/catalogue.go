@@ -58,6 +58,10 @@ func Catalogue() []*Scenario {
 		scenario("adopt", "a ring is deleted and recreated from its retained claims", threeRacks,
 			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
+		shape{datacenters: 1, racks: 3, nodes: 2}.restored("form-restored", "a ring is deleted with its disks, and "+
+			"made again from a backup, with roles of its own", v1alpha1.RolesFresh),
+		threeRacks.restored("form-restored-roles", "a ring is made again from a backup with the roles in it",
+			v1alpha1.RolesRestore),
 
 		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,
 			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute}),
@@ -109,8 +113,8 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), repairScenarios(), leaveScenarios(),
-		stopScenarios(), replaceScenarios())...)
+		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(), repairScenarios(),
+		leaveScenarios(), stopScenarios(), replaceScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -79,6 +79,7 @@ func newChecker(r *run) *checker {
 		over: map[string]bool{}}
 	r.w.Watch(o.changed)
 	r.w.Network.WatchOpened(o.opened)
+	r.w.Pods.Bucket.Written = o.described
 	r.w.Network.WatchDefaulted(o.defaulted)
 	return o
 }
@@ -152,6 +153,9 @@ func (o *checker) changed(e apiserver.Event) {
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraTask:
 		o.task(e, object)
+	case *v1alpha1.CassandraBackup:
+		old, _ := e.Old.(*v1alpha1.CassandraBackup)
+		o.backup(old, object)
 	case *v1alpha1.CassandraCluster:
 		o.turn.describe(object)
 		if o.w.ClocksAreTrue() && slices.ContainsFunc(object.Status.Notices,

@@ -29,7 +29,7 @@ type End struct {
 
 // compared are the kinds of which the end is made.
 var compared = []string{
-	"CassandraCluster", "CassandraNode", "CassandraTask", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
+	"CassandraCluster", "CassandraNode", "CassandraTask", "CassandraBackup", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
 	"Secret",
 	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy",
 }
@@ -154,6 +154,8 @@ func normal(o client.Object) string {
 		if len(told.Status.Notices) < len(o.Status.Notices) || (told.Status.Repair == nil) != (o.Status.Repair == nil) {
 			return normal(told)
 		}
+	case *v1alpha1.CassandraBackup:
+		content["status"] = map[string]any{"phase": string(o.Status.Phase)} // which rows it has is by chance
 	case *v1alpha1.CassandraNode:
 		if spec, ok := content["spec"].(map[string]any); ok && o.Spec.Join != nil && o.Spec.Join.Withdraw != nil {
 			delete(spec, "join") // a ticket that was taken back is as good as none

@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	product "helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/world"
@@ -169,6 +170,13 @@ func (o *checker) passwords(e apiserver.Event, s *corev1.Secret, user string) {
 	}
 }
 
+// restoresRoles says that the nodes still have the passwords of the ring that was backed up.
+func (o *checker) restoresRoles() bool {
+	c, l := get(o.w), o.lastLedger
+	return c != nil && c.Spec.Restore() != nil && c.Spec.Restore().Roles == v1alpha1.RolesRestore && l != nil &&
+		l.Step != nil && l.Step.Kind == ledger.FormRing
+}
+
 // applied: whatever the ring has, a password that lets its superuser in is kept, unless a person
 // has given him another one.
 func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
@@ -176,7 +184,7 @@ func (o *checker) applied(e apiserver.Event, s *corev1.Secret, user string) {
 		return
 	}
 	nodes := jvms(o.w)
-	if !slices.ContainsFunc(nodes, (*cassandra.Process).Locked) {
+	if !slices.ContainsFunc(nodes, (*cassandra.Process).Locked) || o.restoresRoles() {
 		return
 	}
 	name := string(s.Data[corev1.BasicAuthUsernameKey])

@@ -18,6 +18,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/observe"
@@ -118,8 +119,11 @@ func (o *Operator) run(ctx context.Context, p *process.Process) {
 		Wake: o.enqueue, Threads: p,
 	}
 	o.reconciler = &operator.Reconciler{
-		Rules:   &Rules,
-		Reader:  &observe.Reader{Cache: cache, Live: live, Agents: agents, Install: o.install, Now: p.Now},
+		Rules: &Rules,
+		Reader: &observe.Reader{Cache: cache, Live: live, Agents: agents, Install: o.install, Now: p.Now,
+			Store: func(v1alpha1.BackupStoreSpec, map[string][]byte) (store.Store, error) {
+				return o.w.Pods.Bucket, nil
+			}},
 		Writer:  &act.Writer{Client: writes, Live: live, Recorder: recorder{o.w}, Now: p.Now},
 		Status:  writes,
 		Metrics: operator.NewMetrics(prometheus.NewRegistry()),

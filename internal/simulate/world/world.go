@@ -124,7 +124,7 @@ func New(o Options) (*World, error) {
 	w.Network = cassandra.New(w.Line, cassandra.Options{})
 	kubernetes := w.Server.As(UserKubernetes)
 	w.Pods = &pod.Runtime{
-		Line: w.Line, Network: w.Network,
+		Line: w.Line, Network: w.Network, Bucket: &pod.Bucket{Line: w.Line, Objects: map[string][]byte{}},
 		Client: w.Server.As, Observer: kubernetes, Base: base,
 		APIReachable: func(host string) bool { return !w.parted[host] && !w.away },
 		Reachable: func(from, to string) bool {

@@ -76,3 +76,26 @@ func (r *Ring) TaskGone(ctx context.Context, t *v1alpha1.CassandraTask) error {
 		return client.IgnoreNotFound(err)
 	})
 }
+
+// BackUp creates a backup of the cluster into a store, and waits until it has finished.
+func (r *Ring) BackUp(ctx context.Context, name, store string) (*v1alpha1.CassandraBackup, error) {
+	b := &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
+		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name},
+			Store: v1alpha1.BackupStoreReference{Name: store}}}
+	if err := r.Kubernetes.Client.Create(ctx, b); err != nil {
+		return nil, fmt.Errorf("create backup %s: %w", name, err)
+	}
+	err := r.poll(ctx, 10*time.Minute, "backup "+name+" has finished", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return fmt.Errorf("get backup %s: %w", name, err)
+		}
+		if !b.Status.Phase.Final() {
+			return fmt.Errorf("backup %s is %s %s: %s", name, b.Status.Phase, b.Status.Progress, b.Status.Message)
+		}
+		return nil
+	})
+	if err == nil && b.Status.Phase != v1alpha1.BackupComplete {
+		err = fmt.Errorf("backup %s is %s: %s", name, b.Status.Phase, b.Status.Message)
+	}
+	return b, err
+}

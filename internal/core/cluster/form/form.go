@@ -1,8 +1,11 @@
 package form
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -27,10 +30,14 @@ func Form(rules guard.Rules) procedure.Procedure {
 			if v.Adopts() != "" {
 				return nil
 			}
+			nodes := procedure.TheseNodes(v, v.WantedNames()...)
+			refusals := guard.Check(nodes, rules.Formation...)
+			if v.Cluster.Spec.Restore() != nil {
+				refusals = append(guard.Check(nodes, rules.Restore...), refusals...)
+			}
 			return &procedure.Proposal{
-				What:     "the ring is to form",
-				Refusals: guard.Check(procedure.TheseNodes(v, v.WantedNames()...), rules.Formation...),
-				Open:     func() (*procedure.Opening, []guard.Refusal) { return open(v) },
+				What: "the ring is to form", Refusals: refusals, Wake: unreadFor(v),
+				Open: func() (*procedure.Opening, []guard.Refusal) { return open(v) },
 			}
 		},
 		Stages: []procedure.Stage{
@@ -44,7 +51,34 @@ func Form(rules guard.Rules) procedure.Procedure {
 	}
 }
 
+// unreadFor is when a backup that could not be read is read again; 0 if there is none.
+func unreadFor(v *assess.View) time.Duration {
+	if v.Cluster.Spec.Restore() == nil || v.Backup != nil && v.Backup.Description != nil {
+		return 0
+	}
+	return 30 * time.Second
+}
+
 func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
+	names := v.WantedNames()
+	nodes := words.Plural(len(names), "node")
+	out := &procedure.Opening{
+		Stage: ledger.StageTickets, Datacenters: v.WantedDatacenters(), Nodes: names, Seeds: v.Seeds(names, nil),
+		Change: func(r *ledger.Ring) {
+			r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith()
+		},
+		Why:   "all tickets at once",
+		Event: "FormingRing", EventMessage: nodes + " get their tickets at once",
+		ResultMessage: "issued join tickets to " + nodes,
+	}
+	if r := v.Cluster.Spec.Restore(); r != nil {
+		state := ticket.Restored(v)
+		state.Seeds, out.State = out.Seeds, state
+		out.Event, out.EventMessage = "RestoringRing", fmt.Sprintf(
+			"%s get their tickets at once, each with what a node of cluster %s/%s had in backup %s", nodes,
+			v.Backup.Description.Cluster.Namespace, v.Backup.Description.Cluster.Name, r.Backup)
+		return out, nil
+	}
 	var formations []tokens.Formation
 	for i := range v.Cluster.Spec.Datacenters {
 		formations = append(formations, ticket.FormationOf(v, &v.Cluster.Spec.Datacenters[i]))
@@ -53,19 +87,8 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 	if err != nil {
 		return nil, ticket.NoTokens("tokens cannot be chosen: %s", err)
 	}
-	names := v.WantedNames()
-	seeds := v.Seeds(names, nil)
-	nodes := words.Plural(len(names), "node")
-	return &procedure.Opening{
-		Stage: ledger.StageTickets, Datacenters: v.WantedDatacenters(), Nodes: names,
-		State: ticket.State{Tokens: chosen, Seeds: seeds}, Seeds: seeds,
-		Change: func(r *ledger.Ring) {
-			r.Replication, r.MadeWith = v.PlannedReplication(), v.MadeWith()
-		},
-		Why:   "all tickets at once",
-		Event: "FormingRing", EventMessage: nodes + " get their tickets at once",
-		ResultMessage: "issued join tickets to " + nodes,
-	}, nil
+	out.State = ticket.State{Tokens: chosen, Seeds: out.Seeds}
+	return out, nil
 }
 
 // recordMembers writes into every record who the node is, and takes its ticket away.
@@ -88,12 +111,18 @@ func importSuperuser(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "Secret %s is read: %s", v.SuperuserSecret(), v.Passwords.Problem)
 		return plan.Waiting("waiting for user name and password in Secret %s", v.SuperuserSecret())
 	}
+	var arguments *v1alpha1.OperationArguments
+	if r := v.Cluster.Spec.Restore(); r != nil && r.Roles == v1alpha1.RolesRestore {
+		// Written now, it wins over the one of the backup, which is locked.
+		now := metav1.NewTime(v.Now).Rfc3339Copy()
+		arguments = &v1alpha1.OperationArguments{WrittenAt: &now}
+	}
 	closed := slices.DeleteFunc(s.Wave(), func(name string) bool {
 		n := v.Live(name)
 		return n != nil && n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed
 	})
 	p := s.Run(procedure.Operation{Purpose: "superuser", Type: v1alpha1.OperationImportSuperuser,
-		LastBackoff: 5 * time.Second}, closed)
+		Arguments: arguments, LastBackoff: 5 * time.Second}, closed)
 	return ticket.Everywhere(s, p, len(closed), ledger.StageKeyspaces, "importing the superuser")
 }
 

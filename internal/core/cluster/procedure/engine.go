@@ -197,6 +197,9 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	}
 	switch {
 	case len(due.Refusals) > 0:
+		if due.Wake > 0 {
+			e.draft.WakeIn(due.Wake)
+		}
 		return Refused(e.draft, string(kind), due.Refusals)
 	case due.Wait != "":
 		if due.Wake > 0 {

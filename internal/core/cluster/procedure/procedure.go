@@ -60,7 +60,7 @@ type Proposal struct {
 	Notes, Refusals []guard.Refusal
 	// Notices are shown. Wait is what the change waits for, if it is no refusal.
 	Notices []v1alpha1.Notice
-	// Wake is how long that lasts at most; 0 if nobody knows.
+	// Wake is how long that, or a refusal, lasts at most; 0 if nobody knows.
 	Wait string
 	Wake time.Duration
 	// Open works out what the step must not compute twice, or what speaks against it at last.

@@ -15,7 +15,7 @@ import (
 // status names it already, and the uid of that task; an empty one if there is none.
 func NextGivenUp(kind v1alpha1.TaskType) func(*assess.View) (ledger.Lost, string) {
 	return func(v *assess.View) (given ledger.Lost, id string) {
-		t := atTurn(v)
+		t := atTurn(v, false)
 		if t == nil || t.task.Spec.Type != kind || t.expired(v) || len(t.task.Status.Nodes) == 0 {
 			return given, ""
 		}

@@ -18,15 +18,21 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 	for _, s := range states(v) {
 		was := s.task.Status
 		put(d, s)
+		kind := "Task"
+		if s.backup != nil {
+			kind = "Backup"
+		}
 		switch {
 		case !was.Finished() && s.status.Phase == v1alpha1.TaskFailed:
-			event(d, s, corev1.EventTypeWarning, "TaskFailed")
+			event(d, s, corev1.EventTypeWarning, kind+"Failed")
 		case !was.Finished() && s.status.Phase == v1alpha1.TaskSucceeded:
-			event(d, s, corev1.EventTypeNormal, "TaskSucceeded")
+			event(d, s, corev1.EventTypeNormal, kind+"Succeeded")
 		case was.Phase != v1alpha1.TaskRunning && s.status.Phase == v1alpha1.TaskRunning:
-			event(d, s, corev1.EventTypeNormal, "TaskStarted")
+			event(d, s, corev1.EventTypeNormal, kind+"Started")
 		}
 		switch ttl := s.task.Spec.TTLAfterFinished; {
+		case !s.status.Finished() && s.storeIn > 0:
+			d.WakeIn(min(s.storeIn, lookAgain))
 		case !s.status.Finished() && s.status.StartedAt != nil:
 			if left := s.deadline().Sub(v.Now); left > 0 {
 				d.WakeIn(left)
@@ -45,33 +51,54 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 }
 
 func event(d *plan.Draft, s *state, kind, reason string) {
-	d.Write(plan.Write{Verb: plan.Event, Object: s.task, EventType: kind, Reason: reason, Why: s.status.Message})
+	d.Write(plan.Write{Verb: plan.Event, Object: s.object(), EventType: kind, Reason: reason, Why: s.status.Message})
+}
+
+// object is the one of the user.
+func (s *state) object() plan.Object {
+	if s.backup != nil {
+		return s.backup
+	}
+	return s.task
 }
 
 // put writes the status that a task is to have: once in a plan.
 func put(d *plan.Draft, s *state) {
+	object := plan.Named(s.object())
+	same := false
+	switch o := object.(type) {
+	case *v1alpha1.CassandraBackup:
+		o.Status = s.ofBackup()
+		same = reflect.DeepEqual(o.Status, s.backup.Status)
+	case *v1alpha1.CassandraTask:
+		o.Status = s.status
+		same = reflect.DeepEqual(o.Status, s.task.Status)
+	}
 	for i := range d.Writes {
 		if w := &d.Writes[i]; w.Verb == plan.ApplyStatus && w.UID == s.task.UID {
-			w.Object.(*v1alpha1.CassandraTask).Status = s.status
+			w.Object = object
 			return
 		}
 	}
-	if reflect.DeepEqual(s.status, s.task.Status) {
+	if same {
 		return
 	}
-	object := plan.Named(s.task).(*v1alpha1.CassandraTask)
-	object.Status = s.status
 	d.Write(plan.Write{Verb: plan.ApplyStatus, Object: object, UID: s.task.UID,
 		ResourceVersion: s.task.ResourceVersion, Why: s.status.Progress})
 }
 
-// Explain says of the task whose turn it is what keeps it from beginning, by what the pass has come
-// to at the entry by which tasks begin, or roll-outs.
+// Explain says of the task and of the backup whose turn it is what keeps it from beginning, by what
+// the pass has come to at the entry by which tasks begin, or roll-outs.
 func Explain(v *assess.View, d *plan.Draft, entry, rollOut string) {
 	if v.Ledger == nil || v.Cluster.DeletionTimestamp != nil {
 		return
 	}
-	s := atTurn(v)
+	for _, backups := range []bool{false, true} {
+		explain(atTurn(v, backups), d, entry, rollOut)
+	}
+}
+
+func explain(s *state, d *plan.Draft, entry, rollOut string) {
 	switch {
 	case s == nil, s.restarts() && slices.ContainsFunc(s.status.Nodes, atWork):
 		return

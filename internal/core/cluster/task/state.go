@@ -26,56 +26,65 @@ const (
 type state struct {
 	task   *v1alpha1.CassandraTask
 	status v1alpha1.CassandraTaskStatus
+	// backup is the one that the task stands for; nil for a task. Uploaded is what nodes of it have
+	// put into its store.
+	backup   *v1alpha1.CassandraBackup
+	uploaded map[string]v1alpha1.Uploaded
+	// storeIn is how long it waits for its store yet.
+	storeIn time.Duration
 	// step that is open or suspended for it, or that would be.
 	step *ledger.Step
 	// open, suspended: the step is. turn: no other task is in the way.
 	open, suspended, turn bool
 }
 
-// states of all tasks that are not being deleted, in their order.
+// states of all tasks and backups that are not being deleted, each in their order.
 func states(v *assess.View) []*state {
-	var out []*state
-	before := ""
-	for _, s := range slices.Concat(v.Ledger.Open(), v.Ledger.Suspended) {
-		if slices.Contains(Kinds(), s.Kind) && gone(v, s.ID) {
-			before = "a task that was deleted"
-		}
-	}
+	var all []*state
 	for _, t := range v.Tasks {
-		if t.DeletionTimestamp != nil {
-			continue
+		if t.DeletionTimestamp == nil {
+			all = append(all, &state{task: t, status: *t.Status.DeepCopy()})
 		}
-		s := &state{task: t, status: *t.Status.DeepCopy()}
-		if !s.status.Finished() {
-			s.read(v, before)
-		}
-		if !s.status.Finished() {
-			before = cmp.Or(before, "task "+t.Name)
-		}
-		out = append(out, s)
 	}
-	return out
+	for _, b := range v.Backups {
+		if b.DeletionTimestamp == nil {
+			all = append(all, stateOfBackup(b))
+		}
+	}
+	// of tasks, and of backups, one goes after the other
+	before := map[bool]string{}
+	for _, s := range slices.Concat(v.Ledger.Open(), v.Ledger.Suspended) {
+		if slices.Contains(Kinds(), s.Kind) && !slices.ContainsFunc(all, func(t *state) bool { return t.is(s.ID) }) {
+			before[s.Kind == ledger.Backup] = "a task that was deleted"
+		}
+	}
+	for _, s := range all {
+		if !s.status.Finished() {
+			s.read(v, before[s.backup != nil])
+		}
+		if !s.status.Finished() {
+			before[s.backup != nil] = cmp.Or(before[s.backup != nil], "task "+s.task.Name)
+		}
+	}
+	return all
 }
 
-// gone says that a task is not there any more, or being deleted.
-func gone(v *assess.View, uid string) bool {
-	t := v.Task(uid)
-	return t == nil || t.DeletionTimestamp != nil
-}
+func (s *state) is(uid string) bool { return string(s.task.UID) == uid }
 
 func stateOf(v *assess.View, uid string) *state {
 	for _, s := range states(v) {
-		if string(s.task.UID) == uid {
+		if s.is(uid) {
 			return s
 		}
 	}
 	return nil
 }
 
-// atTurn is the task whose turn it is, and for which no step is open; nil if there is none.
-func atTurn(v *assess.View) *state {
+// atTurn is the task, or the backup, whose turn it is, and for which no step is open; nil if there
+// is none.
+func atTurn(v *assess.View, backups bool) *state {
 	for _, s := range states(v) {
-		if s.turn && !s.open && !s.status.Finished() {
+		if (s.backup != nil) == backups && s.turn && !s.open && !s.status.Finished() {
 			return s
 		}
 	}
@@ -101,7 +110,12 @@ func (s *state) read(v *assess.View, before string) {
 		now := metav1.NewTime(v.Now).Rfc3339Copy()
 		out.StartedAt = &now
 	}
-	if len(out.Nodes) == 0 {
+	if s.backup != nil && v.Stores[s.backup.Spec.Store.Name] == nil {
+		s.withoutStore(v)
+		return
+	}
+	if len(out.Nodes) == 0 || s.snapshots() {
+		out.Nodes = nil // a backup that takes its snapshots yet is of those who are members then
 		names, wrong := selected(v, &s.task.Spec)
 		if s.open {
 			names, wrong = s.step.Nodes, ""
@@ -136,6 +150,9 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	}
 	n := v.Live(out.Node)
 	switch {
+	case s.backup != nil && v.Ledger.Members[out.Node] == "":
+		s.fail(v, out, "it is no member any more")
+		return
 	case n == nil:
 		s.pending(v, out, "its record is recreated", false)
 		return
@@ -147,7 +164,14 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 		return
 	}
 	id := s.step.AttemptID(purpose, out.Node)
+	if s.snapshots() {
+		id = s.step.AttemptID(taking, out.Node)
+	}
 	o := n.Record.Status.Operation(id)
+	if s.snapshots() && o != nil {
+		s.pending(v, out, "snapshot: "+cmp.Or(o.Message, string(o.Phase)), !o.Phase.Final() && !procedure.AgentGone(n))
+		return
+	}
 	if o == nil || o.Phase == v1alpha1.OperationWithdrawn {
 		may := o == nil && n.Record.Spec.Operation(id) != nil && n.CurrentAgent() != nil
 		why := ""
@@ -170,6 +194,9 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	case o.Phase == v1alpha1.OperationSucceeded:
 		out.Phase, out.FinishedAt = v1alpha1.TaskSucceeded, o.FinishedAt
 		out.Message = words.Shorten(o.Message, longestResult)
+		if o.Uploaded != nil {
+			s.uploaded[out.Node] = *o.Uploaded
+		}
 	case o.Phase == v1alpha1.OperationRunning:
 		s.pending(v, out, why, !procedure.AgentGone(n))
 	case out.Attempts >= s.task.Spec.MaxAttempts:
@@ -184,11 +211,15 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 // go on by itself.
 func (s *state) pending(v *assess.View, out *v1alpha1.TaskNode, why string, may bool) {
 	if s.expired(v) && !may {
-		now := metav1.NewTime(v.Now).Rfc3339Copy()
-		out.Phase, out.FinishedAt = v1alpha1.TaskFailed, &now
-		why = fmt.Sprintf("it has not ended before the deadline: %s", cmp.Or(why, "it has not begun"))
+		s.fail(v, out, fmt.Sprintf("it has not ended before the deadline: %s", cmp.Or(why, "it has not begun")))
+		return
 	}
 	out.Message = words.Shorten(why, longestResult)
+}
+
+func (s *state) fail(v *assess.View, out *v1alpha1.TaskNode, why string) {
+	now := metav1.NewTime(v.Now).Rfc3339Copy()
+	out.Phase, out.FinishedAt, out.Message = v1alpha1.TaskFailed, &now, words.Shorten(why, longestResult)
 }
 
 // count sums up what the nodes say.
@@ -217,6 +248,8 @@ func (s *state) count(v *assess.View) {
 	}
 	out.Progress = fmt.Sprintf("%d/%d", out.Succeeded+out.Failed, out.Total)
 	switch {
+	case out.Succeeded == out.Total && s.backup != nil:
+		s.awaitDescription(v)
 	case out.Succeeded == out.Total:
 		s.finish(v, v1alpha1.ReasonTaskSucceeded, "done on "+words.Plural(int(out.Total), "node"))
 	case out.Succeeded+out.Failed == out.Total && s.expired(v):

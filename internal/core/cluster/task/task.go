@@ -18,7 +18,12 @@ const purpose = "run"
 
 // Kind of the steps of tasks of a type, such as FlushTask. Each type has one, so that a task waits
 // for what its own operation conflicts with, and for nothing else.
-func Kind(t v1alpha1.TaskType) ledger.Kind { return ledger.Kind(t) + "Task" }
+func Kind(t v1alpha1.TaskType) ledger.Kind {
+	if t == backup {
+		return ledger.Backup
+	}
+	return ledger.Kind(t) + "Task"
+}
 
 // Kinds of all types.
 func Kinds() []ledger.Kind {
@@ -37,7 +42,7 @@ func Procedures(rules guard.Rules) []procedure.Procedure {
 		out = append(out, procedure.Procedure{
 			Kind: Kind(t.of), Class: ledger.Maintenance, Runs: append(t.runs, t.operation()),
 			Due:    func(v *assess.View) *procedure.Proposal { return due(v, &t, rules) },
-			Stages: t.stages(),
+			Stages: t.stages(), Understands: t.understands(),
 		})
 	}
 	return out
@@ -45,7 +50,7 @@ func Procedures(rules guard.Rules) []procedure.Procedure {
 
 // due is the task whose turn it is, if it is of a type.
 func due(v *assess.View, kind *taskType, rules guard.Rules) *procedure.Proposal {
-	t := atTurn(v)
+	t := atTurn(v, kind.of == backup)
 	if t == nil || t.task.Spec.Type != kind.of || t.expired(v) {
 		return nil
 	}
@@ -95,6 +100,10 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		}
 	}
 	s.ClearOperations(over)
+	if t.backup != nil && t.status.Succeeded == t.status.Total {
+		s.Advance(false, "what the nodes kept is in the store", ledger.StageComplete)
+		return plan.Acting("backup %s: every node is done", t.task.Name)
+	}
 	p := s.Run(t.operation(v), choose(v, s, left, int(t.task.Spec.Concurrency)))
 	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)
 	if len(p.Waiting) == 0 {
@@ -111,6 +120,10 @@ func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string)
 	}
 	if s.ClearOperations(s.Nodes()) {
 		return plan.Acting("the operations are over")
+	}
+	if s.Kind() == ledger.Backup {
+		s.Advance(false, why, ledger.StageClear)
+		return plan.Acting("%s", why)
 	}
 	if name != "" {
 		why = name + ": " + why
@@ -148,6 +161,10 @@ func choose(v *assess.View, s *procedure.Step, left []string, most int) []string
 // operation that each node is to run.
 func (t *state) operation(v *assess.View) procedure.Operation {
 	spec, notAfter := t.task.Spec, t.deadline()
+	if t.backup != nil {
+		return procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationUpload, NeverPostponed: true,
+			NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Backup: t.about(v)}}
+	}
 	o := procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationType(spec.Type), NeverPostponed: true,
 		NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Keyspaces: spec.Keyspaces, Tables: spec.Tables}}
 	if kind := typeOf(spec.Type); kind != nil {

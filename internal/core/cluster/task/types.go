@@ -33,11 +33,22 @@ func (t *taskType) operation() v1alpha1.OperationType {
 
 func (t *taskType) stages() []procedure.Stage {
 	own := procedure.Stage{Name: ledger.StageOperations, Run: run}
+	if t.of == backup {
+		return []procedure.Stage{{Name: ledger.StageSnapshot, Run: takeSnapshots}, own,
+			{Name: ledger.StageComplete, Run: complete}, {Name: ledger.StageClear, Run: clearSnapshots}}
+	}
 	if t.of == v1alpha1.TaskResetSuperuser {
 		return []procedure.Stage{{Name: ledger.StageSuperuser, Run: importAgain},
 			{Name: ledger.StageKeyspaces, Run: resetRoles}, own}
 	}
 	return []procedure.Stage{own}
+}
+
+func (t *taskType) understands() func(*ledger.Step) error {
+	if t.of == backup {
+		return procedure.Understands[snapshotted]
+	}
+	return nil
 }
 
 var types = []taskType{
@@ -81,6 +92,9 @@ var types = []taskType{
 			a.SuperuserSecret = v.AppliedSuperuser()
 		},
 		runs: []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles}},
+	{of: backup, refusals: backupRefused, results: v1alpha1.OperationUpload,
+		runs: []v1alpha1.OperationType{v1alpha1.OperationSnapshot, v1alpha1.OperationCompleteBackup,
+			v1alpha1.OperationClearSnapshot}},
 }
 
 // typeOf is the row of a type; nil for one that is no operation.

@@ -27,6 +27,10 @@ type State struct {
 	Tokens map[string][]string `json:"tokens,omitempty"`
 	// Replaces is the member whose place the node takes; nil if it joins as another one.
 	Replaces *v1alpha1.ReplaceTarget `json:"replaces,omitempty"`
+	// Restore is what disks are filled with, without the host id; nil if they begin empty. Sources
+	// are the host ids in the backup by node.
+	Restore *v1alpha1.DiskRestore `json:"restore,omitempty"`
+	Sources map[string]string     `json:"sources,omitempty"`
 	// Seeds are the nodes whose addresses all use as seeds while tickets are issued.
 	Seeds []string `json:"seeds,omitempty"`
 }
@@ -60,6 +64,10 @@ func For(s *ledger.Step, node string) *v1alpha1.JoinTicket {
 	if s.Kind != ledger.JoinNode {
 		out.Mode = v1alpha1.JoinNew
 		out.SystemAuthReplicationFactor = int32(min(maxSystemAuthReplicas, len(s.Nodes))) //nolint:gosec // at most 3
+		if from := Of(s).Restore; from != nil {
+			out.Restore = from.DeepCopy()
+			out.Restore.HostID = Of(s).Sources[node]
+		}
 	}
 	return out
 }
@@ -341,11 +349,15 @@ func NoTokens(format string, args ...any) []guard.Refusal {
 		Stalled: v1alpha1.ReasonInvalidSpec}}}
 }
 
-// AwaitRing waits until all nodes of the wave have joined, and excludes a straggler.
+// AwaitRing waits until all nodes of the wave have joined, and excludes a straggler of a ring that
+// begins empty.
 func AwaitRing(v *assess.View, s *procedure.Step) plan.Result {
 	views, r, joined := awaitAll(v, s)
 	if joined {
 		return ringFormed(v, s, views)
+	}
+	if Of(openStep(v, s)).Restore != nil {
+		return r // what a node has in the backup nobody else may have
 	}
 	if excluded, took := excludeStragglers(v, s, views); took {
 		return excluded

@@ -62,6 +62,12 @@ func (k *Keeper) Deletion() plan.Result {
 				Why: "its cluster is being deleted"})
 		}
 	}
+	for _, b := range k.Backups {
+		if b.DeletionTimestamp == nil && !b.Status.Phase.Final() {
+			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(b), UID: b.UID,
+				Why: "its cluster is being deleted, and it has not finished"})
+		}
+	}
 	records := k.Records()
 	for _, n := range records {
 		k.removeRecord(n, "the cluster is being deleted")

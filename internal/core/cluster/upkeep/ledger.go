@@ -173,7 +173,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 			continue
 		case spec.Join != nil:
 			step.ID = ledger.OfIntent(spec.Join.ID)
-			tickets.Tokens[n.Name] = spec.Join.Tokens
+			tickets.Add(n.Name, spec.Join)
 			datacenters[spec.Datacenter] = true
 			forming = true
 			continue
@@ -193,6 +193,9 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	open := k.openDatacenters(byDisk)
 	for dc := range byDisk {
 		forming = forming || !open[dc]
+	}
+	if k.Cluster.Spec.Restore() != nil && forming && len(open) == 0 {
+		missing = append(missing, k.rebuildRestore(&tickets, formed, datacenters)...)
 	}
 	added := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
 	switch {
@@ -233,6 +236,26 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		}
 	}
 	return l, missing
+}
+
+// rebuildRestore adds to a ring that is being made from a backup the nodes whose tickets were not
+// written yet. It returns those of which it cannot be told what they have to get: a ring that
+// formed without them would lack what only they have in the backup.
+func (k *Keeper) rebuildRestore(tickets *ticket.State, formed, datacenters map[string]bool) []string {
+	var lacks []string
+	for _, w := range k.Wanted {
+		if _, has := tickets.Tokens[w.Name]; !has {
+			lacks = append(lacks, w.Name)
+		}
+	}
+	if len(lacks) == 0 || len(formed) > 0 || k.Backup == nil || k.Backup.Description == nil {
+		return lacks
+	}
+	*tickets = ticket.Restored(k.View)
+	for _, dc := range k.WantedDatacenters() {
+		datacenters[dc] = true
+	}
+	return nil
 }
 
 // closedDatacenters are those that give up keyspaces, or that the spec lacks, and of which a

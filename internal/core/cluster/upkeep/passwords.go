@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -58,12 +59,25 @@ func (k *Keeper) rolesUnmade() bool {
 		slices.Contains([]ledger.Stage{ledger.StageTickets, ledger.StageFormed}, s.Stage)
 }
 
-// secretsOfAgents are those that agents may read.
+// secretsOfAgents are those that agents may read: of roles, and of the stores of backups that have
+// not finished.
 func (k *Keeper) secretsOfAgents() []string {
-	if !k.AsksForPassword() {
-		return nil
+	var out []string
+	if k.AsksForPassword() {
+		out = append(out, v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name))
 	}
-	return []string{v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name)}
+	if k.Ledger != nil && k.Ledger.Step != nil {
+		if from := ticket.Of(k.Ledger.Step).Restore; from != nil {
+			out = append(out, from.Store.SecretName())
+		}
+	}
+	for _, b := range k.Backups {
+		to := k.Stores[b.Spec.Store.Name]
+		if to != nil && !b.Status.Phase.Final() && !slices.Contains(out, to.SecretName()) {
+			out = append(out, to.SecretName())
+		}
+	}
+	return out
 }
 
 // deletePasswords deletes those Secrets of passwords that are ours, as the claims are. Those that

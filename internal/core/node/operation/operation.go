@@ -64,6 +64,8 @@ type Handle struct {
 	// is not known yet.
 	Command int  `json:"command,omitempty"`
 	Asked   bool `json:"asked,omitempty"`
+	// Uploaded is what an Upload has put into its store, once it is done.
+	Uploaded *v1alpha1.Uploaded `json:"uploaded,omitempty"`
 }
 
 // Refusal is why an operation does not begin.

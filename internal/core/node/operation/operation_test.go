@@ -163,6 +163,7 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationSetRoles, v1alpha1.OperationCleanup},
 		{v1alpha1.OperationSetRoles, v1alpha1.OperationDecommission},
 		{v1alpha1.OperationSetRoles, v1alpha1.OperationRemoveNode},
+		{v1alpha1.OperationUpload},
 	}
 	for _, o := range besideRewrites {
 		families = append(families, []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, o})

@@ -27,4 +27,6 @@ var plain = []Kind{
 	{Type: v1alpha1.OperationInvalidateCaches},
 	{Type: v1alpha1.OperationRebuildIndex, AnyStrategy: true,
 		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationRebuildIndex, v1alpha1.OperationRebuild}},
+	{Type: v1alpha1.OperationUpload, ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationUpload}},
+	{Type: v1alpha1.OperationCompleteBackup},
 }

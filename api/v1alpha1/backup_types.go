@@ -1,0 +1,275 @@
+package v1alpha1
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CassandraBackup is one backup of a cluster into a store. Users create and delete it. Its deletion
+// cancels a backup that has not finished, and deletes nothing in the store. The operator writes the
+// status.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cassbackup,categories=helenus
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster.name`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.store.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Taken",type=date,JSONPath=`.status.takenAt`
+// +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.status.bytes`
+// +kubebuilder:printcolumn:name="New",type=integer,JSONPath=`.status.newBytes`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+type CassandraBackup struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec is what is to be kept, and where. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraBackup cannot be changed: create another one`
+	Spec CassandraBackupSpec `json:"spec"`
+	// Status is how far it has come. Only the operator writes it.
+	// +optional
+	Status CassandraBackupStatus `json:"status,omitzero"`
+}
+
+// CassandraBackupList is a list of backups.
+//
+// +kubebuilder:object:root=true
+type CassandraBackupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CassandraBackup `json:"items"`
+}
+
+// CassandraBackupSpec is which cluster is kept, and where.
+type CassandraBackupSpec struct {
+	// Cluster whose data is kept, in the namespace of the backup.
+	// +required
+	Cluster TaskCluster `json:"cluster"`
+
+	// Store that it is put into, in the same namespace.
+	// +required
+	Store BackupStoreReference `json:"store"`
+
+	// Keyspaces by name. Empty: all. Those of schema and roles are part of each backup.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=60
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// ExcludeTables are left out, each as keyspace.table.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=97
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+\.[A-Za-z0-9_]+$`
+	ExcludeTables []string `json:"excludeTables,omitempty"`
+
+	// Limits of what it takes from the nodes.
+	// +optional
+	Limits *BackupLimits `json:"limits,omitempty"`
+
+	// Deadline is how long the backup may take from when it is its turn. A node that is not done by
+	// then has failed. At most 168h. Default: 24h.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('168h')`,message=`deadline must be from 1m to 168h`
+	Deadline *metav1.Duration `json:"deadline,omitempty"`
+}
+
+// BackupStoreReference names a store.
+type BackupStoreReference struct {
+	// Name of the CassandraBackupStore.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// BackupLimits are limits of what a backup takes from each node.
+type BackupLimits struct {
+	// BandwidthPerNode is how many bytes a node reads of its files in a second, and so sends at
+	// most, such as 50Mi. Not set: as many as it can.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidthPerNode "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
+	BandwidthPerNode *resource.Quantity `json:"bandwidthPerNode,omitempty"`
+}
+
+// BackupPhase is how far a backup has come.
+//
+// +kubebuilder:validation:MaxLength=64
+type BackupPhase string
+
+// The phases. Complete, Incomplete and Failed are final.
+const (
+	// BackupPending – it has not begun.
+	BackupPending BackupPhase = "Pending"
+	// BackupSnapshotting – every node keeps what it has now.
+	BackupSnapshotting BackupPhase = "Snapshotting"
+	// BackupUploading – every node puts that into the store.
+	BackupUploading BackupPhase = "Uploading"
+	// BackupVerifying – a node looks for what the others have put there, and describes it.
+	BackupVerifying BackupPhase = "Verifying"
+	// BackupComplete – the store has what every node kept, and its description.
+	BackupComplete BackupPhase = "Complete"
+	// BackupIncomplete – some nodes have failed: there is no description, and nothing to restore.
+	BackupIncomplete BackupPhase = "Incomplete"
+	// BackupFailed – every node has failed, or what they have put there could not be described.
+	BackupFailed BackupPhase = "Failed"
+)
+
+// Final says that it does not change any more.
+func (p BackupPhase) Final() bool {
+	return p == BackupComplete || p == BackupIncomplete || p == BackupFailed
+}
+
+// CassandraBackupStatus is how far a backup has come.
+type CassandraBackupStatus struct {
+	// ObservedGeneration is the generation of the spec that it is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Phase of the backup.
+	// +optional
+	Phase BackupPhase `json:"phase,omitempty"`
+
+	// Message says what happens, what is waited for, or what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// Progress is how many nodes are done, such as 2/3.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// ID of the backup in the store.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// TakenAt is when the first node took its snapshot, and Skew how much later the last one did.
+	// +optional
+	TakenAt *metav1.MicroTime `json:"takenAt,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	Skew *metav1.Duration `json:"skew,omitempty"`
+
+	// Bytes of all files, and NewBytes of those that the store did not have before.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// +optional
+	NewBytes int64 `json:"newBytes,omitempty"`
+
+	// StartedAt is when it was its turn. The deadline counts from then.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// FinishedAt is when the phase became final.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+
+	// Conditions: Reconciling until it has finished, then Complete or Failed, and Stalled with
+	// Failed. Each is there only while it is True.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Nodes of the backup, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=1000
+	Nodes []BackupNode `json:"nodes,omitempty"`
+}
+
+// BackupNode is what became of one node.
+type BackupNode struct {
+	TaskNode `json:",inline"`
+	Uploaded `json:",inline"`
+}
+
+// Uploaded is what a node has put into a store.
+type Uploaded struct {
+	// Member is the host id under which it lies there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	Member string `json:"member,omitempty"`
+
+	// TakenAt is when its snapshot was taken.
+	// +optional
+	TakenAt *metav1.MicroTime `json:"takenAt,omitempty"`
+
+	// Files, and Bytes of all of them; NewBytes of those that the store did not have before.
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// +optional
+	NewBytes int64 `json:"newBytes,omitempty"`
+}
+
+// BackupID is the id of a backup in its store, by when it was asked for. Ids sort by time.
+func (b *CassandraBackup) BackupID() string {
+	return b.CreationTimestamp.UTC().Format("20060102T150405Z") + "-" + strings.ReplaceAll(string(b.UID), "-", "")[:8]
+}
+
+// BackupArguments are what Upload and CompleteBackup are about.
+type BackupArguments struct {
+	// ID of the backup. The tag of its snapshots is helenus-backup- and this.
+	// +required
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.-]*$`
+	ID string `json:"id"`
+
+	// Store that it is put into.
+	// +required
+	Store BackupStoreSpec `json:"store"`
+
+	// ExcludeTables are left out by Upload, each as keyspace.table.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=97
+	ExcludeTables []string `json:"excludeTables,omitempty"`
+
+	// Bandwidth is how many bytes Upload reads in a second at most. 0: as many as it can.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Bandwidth int64 `json:"bandwidth,omitempty"`
+
+	// Members are the host ids of all nodes of the backup: CompleteBackup looks for what each has
+	// put there.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=36
+	// +kubebuilder:validation:items:MaxLength=36
+	Members []string `json:"members,omitempty"`
+
+	// ClusterSpec is the spec of the CassandraCluster as JSON, which CompleteBackup writes down.
+	// +optional
+	// +kubebuilder:validation:MaxLength=131072
+	ClusterSpec string `json:"clusterSpec,omitempty"`
+}
+
+// MaxClusterSpec bounds the JSON in BackupArguments.
+const MaxClusterSpec = 131072

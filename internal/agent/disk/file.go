@@ -1,0 +1,74 @@
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+)
+
+// unfinished ends the name of a file that is being written.
+const unfinished = ".helenus-tmp"
+
+// HasFile says that a file of a table is there as it is to be: of this size, and with this SHA-256
+// in hexadecimal.
+func HasFile(volume *os.Root, layout Layout, keyspace, table, name string, size int64, sum string) bool {
+	file, err := volume.Open(path.Join(layout.Data[0], keyspace, table, name))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() != size {
+		return false
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, file)
+	return err == nil && sumOf(h) == sum
+}
+
+// PlaceFile writes a file of a table on which no JVM runs, durably and whole, or not at all. It is
+// refused if it has another size or SHA-256.
+func PlaceFile(volume *os.Root, layout Layout, keyspace, table, name string, size int64, sum string,
+	content io.Reader) error {
+	to := path.Join(layout.Data[0], keyspace, table, name)
+	if err := volume.MkdirAll(path.Dir(to), 0o750); err != nil {
+		return fmt.Errorf("make directory of file %s: %w", to, err)
+	}
+	file, err := volume.Create(to + unfinished)
+	if err != nil {
+		return fmt.Errorf("write file %s: %w", to, err)
+	}
+	h := sha256.New()
+	// One byte more would be seen, and no more than that is written of what is too long.
+	written, err := io.Copy(io.MultiWriter(file, h), io.LimitReader(content, size+1))
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("write file %s: %w", to, err)
+	}
+	if written != size || sumOf(h) != sum {
+		err = fmt.Errorf("write file %s: its content is not what was backed up: SHA-256 %s of %d bytes, not %s of %d",
+			to, sumOf(h), written, sum, size)
+		return errors.Join(err, volume.Remove(to+unfinished))
+	}
+	if err := volume.Rename(to+unfinished, to); err != nil {
+		return fmt.Errorf("write file %s: %w", to, err)
+	}
+	for dir := path.Dir(to); ; dir = path.Dir(dir) {
+		opened, err := volume.Open(dir)
+		if err != nil {
+			return fmt.Errorf("write file %s: %w", to, err)
+		}
+		if err := errors.Join(opened.Sync(), opened.Close()); err != nil {
+			return fmt.Errorf("write file %s: %w", to, err)
+		}
+		if dir == "." {
+			return nil
+		}
+	}
+}
+
+func sumOf(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

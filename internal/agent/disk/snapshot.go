@@ -1,0 +1,116 @@
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Snapshot is what one table has under a tag.
+type Snapshot struct {
+	Keyspace string
+	// Table is the name of its directory: name and id.
+	Table string
+	// TakenAt is when Cassandra took it.
+	TakenAt time.Time
+	Files   []SnapshotFile
+}
+
+// SnapshotFile is a file of an SSTable. One of an index in a table of its own has the directory of
+// that before its name.
+type SnapshotFile struct {
+	Name string
+	Size int64
+	Open func() (io.ReadCloser, error)
+}
+
+// Snapshots are those of all tables under a tag, by keyspace and table. What Cassandra writes of
+// the snapshot itself is not among their files.
+func Snapshots(volume *os.Root, layout Layout, tag string) ([]Snapshot, error) {
+	files := volume.FS()
+	var out []Snapshot
+	for _, data := range layout.Data {
+		found, err := fs.Glob(files, path.Join(data, "*", "*", "snapshots", tag))
+		if err != nil {
+			return nil, fmt.Errorf("find snapshots %s: %w", tag, err)
+		}
+		for _, dir := range found {
+			table := path.Dir(path.Dir(dir))
+			s := Snapshot{Keyspace: path.Base(path.Dir(table)), Table: path.Base(table)}
+			if s.TakenAt, err = takenAt(files, dir); err != nil {
+				return nil, fmt.Errorf("read snapshot %s: %w", dir, err)
+			}
+			if s.Files, err = filesOf(volume, dir); err != nil {
+				return nil, fmt.Errorf("list snapshot %s: %w", dir, err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+const snapshotManifest = "manifest.json"
+
+// takenAt is the time in the manifest of a snapshot, which Cassandra writes last
+// (SnapshotManifest, 4.1 and 5.0).
+func takenAt(files fs.FS, dir string) (time.Time, error) {
+	text, err := fs.ReadFile(files, path.Join(dir, snapshotManifest))
+	if err != nil {
+		return time.Time{}, err
+	}
+	var manifest struct {
+		CreatedAt time.Time `json:"created_at"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return time.Time{}, fmt.Errorf("decode %s: %w", snapshotManifest, err)
+	}
+	if manifest.CreatedAt.IsZero() {
+		return time.Time{}, errors.New(snapshotManifest + " has no created_at")
+	}
+	return manifest.CreatedAt, nil
+}
+
+func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
+	var out []SnapshotFile
+	err := fs.WalkDir(volume.FS(), dir, func(name string, entry fs.DirEntry, err error) error {
+		relative := strings.TrimPrefix(name, dir+"/")
+		if err != nil || entry.IsDir() || relative == snapshotManifest || relative == "schema.cql" {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		out = append(out, SnapshotFile{Name: relative, Size: info.Size(),
+			Open: func() (io.ReadCloser, error) { return openOnce(volume, name) }})
+		return nil
+	})
+	slices.SortFunc(out, func(a, b SnapshotFile) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// onceRead is a file that leaves nothing in the page cache, which is the JVM's.
+type onceRead struct{ *os.File }
+
+func openOnce(volume *os.Root, name string) (io.ReadCloser, error) {
+	file, err := volume.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return onceRead{file}, nil
+}
+
+// Close implements io.Closer.
+func (f onceRead) Close() error {
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) //nolint:gosec // a descriptor is small; only advice
+	return f.File.Close()
+}

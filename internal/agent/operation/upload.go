@@ -1,0 +1,366 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// burst is how many bytes are read at once at most.
+const burst = 1 << 20
+
+// uploading is an Upload under way.
+type uploading struct {
+	*task
+	to      store.Store
+	cluster string
+	limit   *rate.Limiter
+
+	mu              sync.Mutex
+	done, all       int64
+	files, newBytes int64
+}
+
+// source is a file of the snapshot, which becomes one of the manifest.
+type source struct {
+	disk.SnapshotFile
+	file *format.File
+}
+
+// upload puts the files of a snapshot into a store, each by its content and only where it is not
+// there, and the manifest last. What an attempt before has put there stays; if that was the
+// manifest, it is done.
+func upload(ctx context.Context, t *task) (string, error) {
+	a := t.arguments.Backup
+	view, err := t.Ring(ctx)
+	if err != nil {
+		return "", err
+	}
+	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), limit: rate.NewLimiter(rate.Inf, 0)}
+	if a.Bandwidth > 0 {
+		u.limit = rate.NewLimiter(rate.Limit(a.Bandwidth), burst)
+	}
+	if u.to, err = t.Store(ctx, &a.Store); err != nil {
+		return "", fmt.Errorf("open the store: %w", err)
+	}
+	key := format.ManifestKey(u.cluster, a.ID, view.HostID)
+	had, err := readObject[format.Manifest](ctx, u.to, key)
+	if !errors.Is(err, store.ErrNotFound) {
+		if err != nil {
+			return "", err
+		}
+		return u.ended(had)
+	}
+	m, sources, err := u.manifest(view)
+	if err != nil {
+		return "", err
+	}
+	if err := u.putAll(ctx, sources); err != nil {
+		return "", err
+	}
+	if err := putObject(ctx, u.to, key, m); err != nil {
+		return "", err
+	}
+	return u.ended(m)
+}
+
+// ended notes what is in the store.
+func (u *uploading) ended(m *format.Manifest) (string, error) {
+	out := &v1alpha1.Uploaded{Member: m.Node.HostID, NewBytes: u.newBytes}
+	if taken := metav1.NewMicroTime(m.TakenAt); !taken.IsZero() {
+		out.TakenAt = &taken
+	}
+	out.Files, out.Bytes = m.Content()
+	u.handle.Uploaded = out
+	return fmt.Sprintf("%d files of %d bytes are in the store, %d of them new", out.Files, out.Bytes, out.NewBytes),
+		u.Note(u.handle)
+}
+
+// manifest of the node without the hashes of its files, and where these are.
+func (u *uploading) manifest(view *facts.Ring) (*format.Manifest, []source, error) {
+	a := u.arguments.Backup
+	found, err := u.Snapshots(v1alpha1.BackupTagPrefix + a.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	self, known := view.ByHostID(view.HostID)
+	if !known || !self.Member() {
+		return nil, nil, errors.New("the node is no member in its own view")
+	}
+	m := &format.Manifest{Version: format.Version, Backup: a.ID, Cluster: u.cluster,
+		SchemaVersion: view.SchemaVersion, Replication: map[string]map[string]string{},
+		Node: format.Node{Name: u.Record.Name, HostID: view.HostID, Datacenter: self.Datacenter, Rack: self.Rack,
+			CassandraVersion: view.ReleaseVersion}}
+	for _, t := range self.Tokens {
+		m.Node.Tokens = append(m.Node.Tokens, strconv.FormatInt(t, 10))
+	}
+	for name, text := range view.Keyspaces {
+		class, options, err := ring.SplitReplication(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("keyspace %s: %w", name, err)
+		}
+		options["class"] = class
+		m.Replication[name] = options
+	}
+	for _, s := range found {
+		name, id, whole := strings.Cut(s.Table, "-")
+		if s.Keyspace == "system" || slices.Contains(a.ExcludeTables, s.Keyspace+"."+name) {
+			continue
+		}
+		if !whole {
+			return nil, nil, fmt.Errorf("directory %s of keyspace %s has no id of a table", s.Table, s.Keyspace)
+		}
+		if m.TakenAt.IsZero() || s.TakenAt.Before(m.TakenAt) {
+			m.TakenAt = s.TakenAt
+		}
+		table := format.Table{Keyspace: s.Keyspace, Name: name, ID: id}
+		for _, f := range s.Files {
+			if err := addFile(&table, f); err != nil {
+				return nil, nil, err
+			}
+		}
+		m.Tables = append(m.Tables, table)
+	}
+	if len(m.Tables) == 0 {
+		return nil, nil, fmt.Errorf("the snapshot %s%s is not there: it was of another disk, or its time is over",
+			v1alpha1.BackupTagPrefix, a.ID)
+	}
+	return m, u.sources(m, found), nil
+}
+
+// addFile to the SSTable that it is a component of, such as nb-12-big-Data.db. Files are sorted.
+func addFile(table *format.Table, f disk.SnapshotFile) error {
+	dir, name := "", f.Name
+	if i := strings.LastIndex(name, "/"); i >= 0 {
+		dir, name = name[:i+1], name[i+1:]
+	}
+	parts := strings.SplitN(name, "-", 4)
+	if len(parts) < 4 {
+		return fmt.Errorf("file %s of %s.%s is no component of an SSTable", f.Name, table.Keyspace, table.Name)
+	}
+	name = dir + strings.Join(parts[:3], "-")
+	if n := len(table.SSTables); n == 0 || table.SSTables[n-1].Name != name {
+		table.SSTables = append(table.SSTables, format.SSTable{Name: name})
+	}
+	last := &table.SSTables[len(table.SSTables)-1]
+	last.Files = append(last.Files, format.File{Name: parts[3], Size: f.Size})
+	return nil
+}
+
+// sources are the files of a manifest, in its order.
+func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source {
+	at := map[string]disk.SnapshotFile{}
+	for _, s := range found {
+		for _, f := range s.Files {
+			at[s.Keyspace+"/"+s.Table+"/"+f.Name] = f
+		}
+	}
+	var out []source
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		for j := range t.SSTables {
+			for k := range t.SSTables[j].Files {
+				f := &t.SSTables[j].Files[k]
+				u.all += f.Size
+				out = append(out, source{at[t.Keyspace+"/"+t.Directory()+"/"+t.SSTables[j].Name+"-"+f.Name], f})
+			}
+		}
+	}
+	return out
+}
+
+// putAll puts some files at a time, as many as the host allows.
+func (u *uploading) putAll(ctx context.Context, sources []source) error {
+	if u.Uploads <= 1 {
+		for _, s := range sources {
+			if err := u.put(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(u.Uploads)
+	for _, s := range sources {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return u.put(ctx, s) })
+	}
+	return group.Wait() //nolint:wrapcheck // it is ours
+}
+
+// put one file, unless an object of its hash and length is there.
+func (u *uploading) put(ctx context.Context, s source) error {
+	sum, err := u.sum(ctx, s)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.Name, err)
+	}
+	s.file.SHA256 = sum
+	key, added := format.BlobKey(u.cluster, sum), int64(0)
+	switch size, err := u.to.Size(ctx, key); {
+	case err == nil && size != s.Size:
+		return fmt.Errorf("object %s has %d bytes, and its hash is of a file of %d: it must be deleted", key, size, s.Size)
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
+	case err != nil:
+		err := u.read(ctx, s, sum, func(content io.Reader) error { return u.to.Put(ctx, key, content, s.Size) })
+		if err != nil && !errors.Is(err, store.ErrExists) {
+			return fmt.Errorf("put %s: %w", s.Name, err)
+		}
+		if err == nil {
+			added = s.Size
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.files, u.done, u.newBytes = u.files+1, u.done+s.Size, u.newBytes+added
+	u.Say(int(u.done>>10), int(max(1, u.all>>10)), fmt.Sprintf("%d of %d bytes, %d of them new", u.done, u.all,
+		u.newBytes))
+	return nil
+}
+
+// sum is the SHA-256 of a file.
+func (u *uploading) sum(ctx context.Context, s source) (out string, err error) {
+	sum := sha256.New()
+	err = u.read(ctx, s, "", func(content io.Reader) error {
+		_, err := io.CopyBuffer(sum, content, make([]byte, 256<<10))
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// read has a function read a file, within the limit and until it is cancelled. Its last byte comes
+// only if the content has a hash, if that is known.
+func (u *uploading) read(ctx context.Context, s source, sum string, work func(io.Reader) error) (err error) {
+	content, err := s.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	return work(&limited{ctx: ctx, u: u, from: content, left: s.Size, want: sum, sum: sha256.New()})
+}
+
+type limited struct {
+	ctx  context.Context //nolint:containedctx // that of the call that reads
+	u    *uploading
+	from io.Reader
+	left int64
+	want string
+	sum  hash.Hash
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.u.Cancelled() {
+		return 0, ErrCancelled
+	}
+	n, err := l.from.Read(p[:min(len(p), burst)])
+	if waited := l.u.limit.WaitN(l.ctx, n); waited != nil {
+		return 0, waited //nolint:wrapcheck // who reads says what
+	}
+	l.left -= int64(n)
+	switch {
+	case l.left < 0 || errors.Is(err, io.EOF) && l.left > 0:
+		return 0, errors.New("its size has changed")
+	case l.want == "":
+		return n, err //nolint:wrapcheck // who reads says what
+	}
+	l.sum.Write(p[:n])
+	if l.left == 0 && hex.EncodeToString(l.sum.Sum(nil)) != l.want {
+		return 0, errors.New("its content has changed")
+	}
+	return n, err //nolint:wrapcheck // who reads says what
+}
+
+// completeBackup writes the description of a backup, if the manifests of all of its members are
+// there. It says the same whoever writes it.
+func completeBackup(ctx context.Context, t *task) (string, error) {
+	a, cluster := t.arguments.Backup, t.Record.Spec.Cluster
+	if t.Record.Namespace == "" {
+		return "", errors.New("the record was not read since the agent has started")
+	}
+	to, err := t.Store(ctx, &a.Store)
+	if err != nil {
+		return "", fmt.Errorf("open the store: %w", err)
+	}
+	b := &format.Backup{Version: format.Version, ID: a.ID, Cluster: format.Cluster{UID: string(cluster.UID),
+		Name: cluster.Name, Namespace: t.Record.Namespace, CassandraName: t.Record.Spec.Configuration.ClusterName}}
+	if a.ClusterSpec != "" {
+		b.Spec = json.RawMessage(a.ClusterSpec)
+	}
+	var last time.Time
+	for i, member := range a.Members {
+		t.Say(i, len(a.Members), fmt.Sprintf("%d of %d manifests are there", i, len(a.Members)))
+		m, err := readObject[format.Manifest](ctx, to, format.ManifestKey(b.Cluster.UID, a.ID, member))
+		switch {
+		case err != nil:
+			return "", err
+		case m.Backup != a.ID || m.Cluster != b.Cluster.UID || m.Node.HostID != member:
+			return "", fmt.Errorf("the manifest of member %s is of backup %s of cluster %s, member %s", member, m.Backup,
+				m.Cluster, m.Node.HostID)
+		}
+		if i == 0 || m.TakenAt.Before(b.TakenAt) {
+			b.TakenAt, b.SchemaVersion, b.Replication = m.TakenAt, m.SchemaVersion, m.Replication
+		}
+		if m.TakenAt.After(last) {
+			last = m.TakenAt
+		}
+		_, size := m.Content()
+		b.Nodes, b.Bytes = append(b.Nodes, m.Node), b.Bytes+size
+	}
+	b.Skew = last.Sub(b.TakenAt)
+	return fmt.Sprintf("%d manifests are there, and the description of the backup", len(b.Nodes)),
+		putObject(ctx, to, format.BackupKey(b.Cluster.UID, a.ID), b)
+}
+
+// readObject reads a description in a store.
+func readObject[T format.Manifest | format.Backup](ctx context.Context, from store.Store, key string) (out *T,
+	err error) {
+	content, err := from.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(content)
+	if err = errors.Join(err, content.Close()); err != nil {
+		return nil, fmt.Errorf("read object %s: %w", key, err)
+	}
+	if out, err = format.Decode[T](text); err != nil {
+		return nil, fmt.Errorf("object %s: %w", key, err)
+	}
+	return out, nil
+}
+
+// putObject writes one, unless it is there: an attempt before has said the same.
+func putObject(ctx context.Context, to store.Store, key string, of any) error {
+	text, err := json.Marshal(of)
+	if err != nil {
+		return fmt.Errorf("encode object %s: %w", key, err)
+	}
+	if err := to.Put(ctx, key, bytes.NewReader(text), int64(len(text))); err != nil && !errors.Is(err, store.ErrExists) {
+		return err
+	}
+	return nil
+}

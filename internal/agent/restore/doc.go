@@ -1,0 +1,3 @@
+// Package restore fills the empty disk of a node with what another one had in a backup. It imports
+// the API, the format and the stores of backups, threads, and core packages.
+package restore

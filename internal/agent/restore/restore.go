@@ -1,0 +1,127 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/superuser"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/threads"
+)
+
+// atOnce is how many files are read from the store at a time.
+const atOnce = 8
+
+// Host is what a restore works with.
+type Host struct {
+	Threads threads.Threads
+	Store   store.Store
+	Disk    Disk
+	// Say tells how far it is: so many bytes of all are there.
+	Say func(done, all int64)
+}
+
+// Disk takes the files of tables, by the names of the keyspace, of the directory of the table, and
+// of the file.
+type Disk interface {
+	// HasFile says that a file of this size and SHA-256, in hexadecimal, is there.
+	HasFile(keyspace, table, name string, size int64, sum string) bool
+	// PlaceFile writes one, durably and whole, or not at all.
+	PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error
+}
+
+// Run puts onto the disk all that a node had in a backup, but keyspace system, which says who a
+// node is, and the roles where the ring gets its own. Files that are there and right are kept. It
+// ends with the first error.
+func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) error {
+	manifest, err := readManifest(ctx, h.Store, from)
+	if err != nil {
+		return err
+	}
+	var files []func()
+	var done, all int64
+	var failed error
+	var mutex sync.Mutex
+	for _, t := range manifest.Tables {
+		if t.Keyspace == "system" || t.Keyspace == superuser.Keyspace && from.Roles != v1alpha1.RolesRestore {
+			continue
+		}
+		for _, sstable := range t.SSTables {
+			for _, f := range sstable.Files {
+				all += f.Size
+				files = append(files, func() {
+					mutex.Lock()
+					over := failed != nil
+					mutex.Unlock()
+					if over {
+						return
+					}
+					err := fetch(ctx, h, from, t.Keyspace, t.Directory(), sstable.Name+"-"+f.Name, f)
+					mutex.Lock()
+					defer mutex.Unlock()
+					if err != nil && failed == nil {
+						failed = fmt.Errorf("restore %s-%s of %s.%s: %w", sstable.Name, f.Name, t.Keyspace, t.Name, err)
+					}
+					done += f.Size
+					h.Say(done, all)
+				})
+			}
+		}
+	}
+	h.Threads.Together(atOnce, files...)
+	return failed
+}
+
+func readManifest(ctx context.Context, s store.Store, from *v1alpha1.DiskRestore) (*format.Manifest, error) {
+	key := format.ManifestKey(string(from.Cluster), from.Backup, from.HostID)
+	content, err := read(ctx, s, key)
+	if err != nil {
+		return nil, err
+	}
+	m, err := format.Decode[format.Manifest](content)
+	if err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", key, err)
+	}
+	if m.Cluster != string(from.Cluster) || m.Backup != from.Backup || m.Node.HostID != from.HostID {
+		return nil, fmt.Errorf("manifest %s is of node %s in backup %s of cluster %s", key, m.Node.HostID, m.Backup,
+			m.Cluster)
+	}
+	return m, nil
+}
+
+func read(ctx context.Context, s store.Store, key string) (content []byte, err error) {
+	object, err := s.Get(ctx, key)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is about
+	}
+	defer func() {
+		if closed := object.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return io.ReadAll(object)
+}
+
+// fetch one file, unless it is there.
+func fetch(ctx context.Context, h Host, from *v1alpha1.DiskRestore, keyspace, table, name string,
+	f format.File) error {
+	if err := ctx.Err(); err != nil {
+		return err //nolint:wrapcheck // who asks says of what
+	}
+	if h.Disk.HasFile(keyspace, table, name, f.Size, f.SHA256) {
+		return nil
+	}
+	content, err := h.Store.Get(ctx, format.BlobKey(string(from.Cluster), f.SHA256))
+	if err != nil {
+		return err //nolint:wrapcheck // who asks says of what
+	}
+	err = h.Disk.PlaceFile(keyspace, table, name, f.Size, f.SHA256, content)
+	if closed := content.Close(); err == nil {
+		err = closed
+	}
+	return err //nolint:wrapcheck // who asks says of what
+}

@@ -1,0 +1,170 @@
+package restore_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/pod"
+	"helenus.io/helenus/internal/agent/restore"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/threads"
+)
+
+const (
+	cluster = "11111111-0000-4000-8000-000000000001"
+	hostID  = "aaaaaaaa-0000-4000-8000-000000000001"
+	another = "bbbbbbbb-0000-4000-8000-000000000002"
+)
+
+// backup puts into a directory what a node has of some keyspaces.
+func backup(t *testing.T, keyspaces ...string) store.Directory {
+	t.Helper()
+	d := store.Directory(t.TempDir())
+	put := func(key string, content []byte) {
+		t.Helper()
+		if err := d.Put(t.Context(), key, bytes.NewReader(content), int64(len(content))); err != nil &&
+			!errors.Is(err, store.ErrExists) {
+			t.Fatal(err)
+		}
+	}
+	m := format.Manifest{Version: format.Version, Backup: "b1", Cluster: cluster, Node: format.Node{HostID: hostID}}
+	for _, keyspace := range keyspaces {
+		table := format.Table{Keyspace: keyspace, Name: "t", ID: "1", SSTables: []format.SSTable{{Name: "nb-1-big"}}}
+		for _, name := range []string{"Data.db", "TOC.txt"} {
+			content := []byte(keyspace + name)
+			sum := sha256.Sum256(content)
+			f := format.File{Name: name, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+			table.SSTables[0].Files = append(table.SSTables[0].Files, f)
+			put(format.BlobKey(cluster, f.SHA256), content)
+		}
+		m.Tables = append(m.Tables, table)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(format.ManifestKey(cluster, "b1", hostID), text)
+	return d
+}
+
+// counted counts what is read, and fails at one object.
+type counted struct {
+	store.Store
+	read  map[string]int
+	fails string
+}
+
+func (c counted) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	c.read[key]++
+	if key == c.fails {
+		return nil, errors.New("the store is away")
+	}
+	return c.Store.Get(ctx, key)
+}
+
+// oneByOne has one thing done at a time.
+type oneByOne struct{ threads.Goroutines }
+
+func (oneByOne) Together(_ int, all ...func()) {
+	for _, f := range all {
+		f()
+	}
+}
+
+func TestARestoreIsResumed(t *testing.T) {
+	d, volume := backup(t, "system", "system_schema", "system_auth", "shop"), t.TempDir()
+	sum := sha256.Sum256([]byte("shopTOC.txt"))
+	reads := counted{d, map[string]int{}, format.BlobKey(cluster, hex.EncodeToString(sum[:]))}
+	h := restore.Host{Threads: oneByOne{}, Store: reads, Disk: pod.Volume{Name: "data", Directory: volume}}
+	var done, all int64
+	h.Say = func(d, a int64) { done, all = d, a }
+	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID, Roles: v1alpha1.RolesFresh}
+	if err := restore.Run(t.Context(), h, from); err == nil ||
+		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is away") {
+		t.Fatalf("error %v", err)
+	}
+	reads.fails, h.Store = "", counted{d, reads.read, ""}
+	if err := restore.Run(t.Context(), h, from); err != nil || done != all || all == 0 {
+		t.Fatalf("%v, %d of %d", err, done, all)
+	}
+	have := func() []string {
+		found, err := filepath.Glob(volume + "/data/*/*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found {
+			found[i] = strings.TrimPrefix(found[i], volume+"/data/")
+		}
+		return found
+	}
+	want := []string{"shop/t-1/nb-1-big-Data.db", "shop/t-1/nb-1-big-TOC.txt",
+		"system_schema/t-1/nb-1-big-Data.db", "system_schema/t-1/nb-1-big-TOC.txt"}
+	if got := have(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	again := slices.DeleteFunc(slices.Collect(maps.Keys(reads.read)),
+		func(key string) bool { return reads.read[key] < 2 })
+	if slices.Sort(again); len(again) != 2 { // the manifest, and what failed
+		t.Errorf("read more than once: %v", again)
+	}
+	from.Roles = v1alpha1.RolesRestore
+	if err := restore.Run(t.Context(), h, from); err != nil || len(have()) != 6 ||
+		slices.ContainsFunc(have(), func(f string) bool { return strings.HasPrefix(f, "system/") }) {
+		t.Errorf("with the roles of the backup: %v, %q", err, have())
+	}
+}
+
+func TestWhatIsNotRestored(t *testing.T) {
+	for name, change := range map[string]func(d store.Directory, from *v1alpha1.DiskRestore){
+		"there is no manifest":       func(_ store.Directory, from *v1alpha1.DiskRestore) { from.HostID = another },
+		"the manifest is of another": func(d store.Directory, _ *v1alpha1.DiskRestore) { edit(d, hostID, another) },
+		"its format is a later one": func(d store.Directory, _ *v1alpha1.DiskRestore) {
+			edit(d, `"version":1`, `"version":2`)
+		},
+		"a byte is another": func(d store.Directory, _ *v1alpha1.DiskRestore) { flip(d, "shopData.db") },
+		"a file leads out of the disk": func(d store.Directory, _ *v1alpha1.DiskRestore) {
+			edit(d, `"keyspace":"shop"`, `"keyspace":"../../x"`)
+		},
+	} {
+		d, volume := backup(t, "shop"), t.TempDir()
+		from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID}
+		change(d, from)
+		h := restore.Host{Threads: threads.Goroutines{}, Store: d, Disk: pod.Volume{Name: "data", Directory: volume},
+			Say: func(int64, int64) {}}
+		if err := restore.Run(t.Context(), h, from); err == nil {
+			t.Errorf("%s: it is restored", name)
+		}
+	}
+}
+
+func edit(d store.Directory, from, to string) {
+	path := filepath.Join(string(d), format.ManifestKey(cluster, "b1", hostID))
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, bytes.ReplaceAll(text, []byte(from), []byte(to)), 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func flip(d store.Directory, content string) {
+	sum := sha256.Sum256([]byte(content))
+	path := filepath.Join(string(d), format.BlobKey(cluster, hex.EncodeToString(sum[:])))
+	if err := os.WriteFile(path, []byte(strings.ToUpper(content)), 0o600); err != nil {
+		panic(err)
+	}
+}

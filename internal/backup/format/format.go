@@ -1,0 +1,141 @@
+// Package format is what a backup is in an object store: the keys of its objects, and what its two
+// kinds of JSON hold. docs/guide/backup-format.md describes it for people. It does no I/O, and
+// imports the standard library alone.
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Version of the format that is written. A reader refuses a higher one.
+const Version = 1
+
+// BlobKey is where the content with a SHA-256 lies, in hexadecimal: that of one file of an SSTable.
+// It is of the content and not of the name: Cassandra uses generations again after a disk was wiped,
+// and changes Statistics.db and Summary.db in place.
+func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] + "/" + sum }
+
+// ManifestKey is where the manifest of one node in a backup lies. It is written after its blobs.
+func ManifestKey(cluster, backup, hostID string) string {
+	return cluster + "/nodes/" + hostID + "/" + backup + ".manifest"
+}
+
+// BackupKey is where the description of a backup lies. It is written last: what has it is complete.
+func BackupKey(cluster, backup string) string { return BackupPrefix(cluster) + backup + ".json" }
+
+// BackupPrefix is that of the descriptions of all backups of a cluster. Ids sort by time.
+func BackupPrefix(cluster string) string { return cluster + "/backups/" }
+
+// Manifest is what one node has in a backup.
+type Manifest struct {
+	Version int `json:"version"`
+	// Backup is its id, and Cluster the uid of the cluster.
+	Backup  string    `json:"backup"`
+	Cluster string    `json:"cluster"`
+	TakenAt time.Time `json:"takenAt"`
+	Node    Node      `json:"node"`
+	// SchemaVersion and Replication as the node had them when it began to upload.
+	SchemaVersion string                       `json:"schemaVersion"`
+	Replication   map[string]map[string]string `json:"replication"`
+	// Tables of all keyspaces but system. That of system_schema is among them.
+	Tables []Table `json:"tables"`
+}
+
+// Content is how many files there are, and their size.
+func (m *Manifest) Content() (files, size int64) {
+	for _, t := range m.Tables {
+		for _, s := range t.SSTables {
+			for _, f := range s.Files {
+				files, size = files+1, size+f.Size
+			}
+		}
+	}
+	return files, size
+}
+
+// Node is a member of the ring at the time of the backup.
+type Node struct {
+	Name       string `json:"name"`
+	HostID     string `json:"hostID"`
+	Datacenter string `json:"datacenter"`
+	Rack       string `json:"rack"`
+	// Tokens, decimal.
+	Tokens []string `json:"tokens"`
+	// CassandraVersion that the node ran.
+	CassandraVersion string `json:"cassandraVersion"`
+}
+
+// Table is one by its id, which stays when it is dropped and made again by the same name.
+type Table struct {
+	Keyspace string    `json:"keyspace"`
+	Name     string    `json:"name"`
+	ID       string    `json:"id"`
+	SSTables []SSTable `json:"sstables,omitempty"`
+}
+
+// Directory of the table's files under the data directory, relative to that of its keyspace.
+func (t Table) Directory() string { return t.Name + "-" + t.ID }
+
+// SSTable is one by the beginning of the names of its files, such as nb-12-big; one of an index in a
+// table of its own by that in a directory, such as .idx/nb-12-big.
+type SSTable struct {
+	Name  string `json:"name"`
+	Files []File `json:"files"`
+}
+
+// File is one component of an SSTable, such as Data.db.
+type File struct {
+	Name string `json:"name"`
+	// Size in bytes, and SHA-256 in hexadecimal, of the content.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Backup describes a complete backup: what its nodes have is in their manifests.
+type Backup struct {
+	Version int     `json:"version"`
+	ID      string  `json:"id"`
+	Cluster Cluster `json:"cluster"`
+	// TakenAt is when the first snapshot was taken, and Skew how much later the last one.
+	TakenAt time.Time     `json:"takenAt"`
+	Skew    time.Duration `json:"skew"`
+	// Replication of each keyspace as Cassandra has it.
+	Replication map[string]map[string]string `json:"replication"`
+	// SchemaVersion is the one that all nodes had before and after.
+	SchemaVersion string `json:"schemaVersion"`
+	Nodes         []Node `json:"nodes"`
+	// Bytes of all files.
+	Bytes int64 `json:"bytes"`
+	// Spec is that of the CassandraCluster, as JSON.
+	Spec json.RawMessage `json:"spec"`
+}
+
+// Cluster is the one that a backup was taken of.
+type Cluster struct {
+	UID       string `json:"uid"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// CassandraName is its name inside Cassandra.
+	CassandraName string `json:"cassandraName"`
+}
+
+// Decode reads a Manifest or a Backup of a version that is known.
+func Decode[T Manifest | Backup](content []byte) (*T, error) {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(content, &head); err != nil {
+		return nil, fmt.Errorf("read description of backup: %w", err)
+	}
+	if head.Version < 1 || head.Version > Version {
+		return nil, fmt.Errorf("read description of backup: version %d of the format is not known, only 1 to %d",
+			head.Version, Version)
+	}
+	decoded := new(T)
+	if err := json.Unmarshal(content, decoded); err != nil {
+		return nil, fmt.Errorf("read description of backup: %w", err)
+	}
+	return decoded, nil
+}

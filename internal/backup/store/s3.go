@@ -1,0 +1,319 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+const (
+	// partSize is what is held in memory of an object that is written: larger ones are written in
+	// parts. Those of more than mostParts parts have larger parts.
+	partSize  = 8 << 20
+	mostParts = 10_000
+	// attempts of a request, with pauses of up to a second between them.
+	attempts = 5
+	// requestLimit is for a request with its attempts, and slowest the bytes a second at which its
+	// content must pass at least. A read of an object may pause for as long as readLimit.
+	requestLimit = 2 * time.Minute
+	slowest      = 64 << 10
+	readLimit    = time.Minute
+)
+
+// Open opens a store with the content of its Secret. It does not ask the service for anything.
+func Open(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (Store, error) {
+	if spec.S3 == nil {
+		return nil, errors.New("open store of backups: the spec names none")
+	}
+	return OpenS3(*spec.S3, secret)
+}
+
+// S3 is a store in a bucket.
+type S3 struct {
+	core   minio.Core
+	public *minio.Client
+	bucket string
+	prefix string
+}
+
+// OpenS3 opens a store in a bucket.
+func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
+	value := func(key string) string { return strings.TrimSpace(string(secret[key])) }
+	id, key := value(v1alpha1.KeyAccessKeyID), value(v1alpha1.KeySecretAccessKey)
+	invalid := func(reason string, err error) error {
+		return &Problem{Reason: reason, Request: "open bucket " + spec.Bucket, Err: err}
+	}
+	if id == "" || key == "" {
+		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("the Secret %s must have %s and %s",
+			spec.SecretName, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey))
+	}
+	endpoint := spec.Endpoint
+	if endpoint == "" {
+		endpoint = "https://s3.amazonaws.com"
+	}
+	address, err := url.Parse(endpoint)
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		return nil, invalid(v1alpha1.ReasonEndpointInvalid,
+			fmt.Errorf("endpoint %q must be a URL such as https://minio.storage:9000", spec.Endpoint))
+	}
+	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
+	if err != nil {
+		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
+			spec.SecretName, err))
+	}
+	client := func(c *credentials.Credentials) (*minio.Client, error) {
+		return minio.New(address.Host, &minio.Options{Creds: c, Secure: address.Scheme == "https",
+			Region: spec.Region, Transport: transport, MaxRetries: attempts})
+	}
+	signed, err := client(credentials.NewStaticV4(id, key, ""))
+	if err != nil {
+		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
+	}
+	public, err := client(credentials.NewStatic("", "", "", credentials.SignatureAnonymous))
+	if err != nil {
+		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
+	}
+	s := &S3{core: minio.Core{Client: signed}, public: public, bucket: spec.Bucket}
+	if spec.Prefix != "" {
+		s.prefix = spec.Prefix + "/"
+	}
+	return s, nil
+}
+
+// transportOf trusts the authorities of the host, and those of a bundle.
+func transportOf(bundle []byte) (*http.Transport, error) {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: readLimit,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   16,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		DisableCompression:    true, // a file that is compressed must come as it was written
+	}
+	if len(bundle) == 0 {
+		return t, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(bundle) {
+		return nil, errors.New("has no certificate in PEM")
+	}
+	t.TLSClientConfig.RootCAs = pool
+	return t, nil
+}
+
+// Put writes small objects by one request and large ones in parts, each with its SHA-256, which the
+// service verifies. An ErrExists may mean an object of this very call: its answer was lost, and it
+// was sent again.
+func (s *S3) Put(ctx context.Context, key string, content io.Reader, size int64) error {
+	part := max(partSize, (size+mostParts-1)/mostParts)
+	buffer := make([]byte, min(part, size))
+	if size <= part {
+		if err := fill(content, buffer, true); err != nil {
+			return fmt.Errorf("write object %s: %w", key, err)
+		}
+		return s.put(ctx, key, buffer)
+	}
+	return s.putParts(ctx, key, content, size, buffer)
+}
+
+// fill reads a part of the content of an object, and that it ends there if it is the last.
+func fill(content io.Reader, part []byte, last bool) error {
+	if _, err := io.ReadFull(content, part); err != nil {
+		return fmt.Errorf("read its content: %w", err)
+	}
+	if !last {
+		return nil
+	}
+	switch n, err := io.ReadFull(content, make([]byte, 1)); {
+	case n > 0:
+		return errors.New("read its content: it has more bytes than were announced")
+	case err != io.EOF:
+		return fmt.Errorf("read its content: %w", err)
+	}
+	return nil
+}
+
+// put writes an object by one request. Of several at once, the service may turn all away.
+func (s *S3) put(ctx context.Context, key string, content []byte) error {
+	ctx, cancel := limited(ctx, len(content))
+	defer cancel()
+	var err error
+	for range attempts {
+		_, err = s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(content), int64(len(content)), "",
+			digest(content), unlessThere())
+		if code(err) != http.StatusConflict {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return s.failed("write", key, err)
+}
+
+// putParts writes an object in parts. What is left of one that was not completed costs space until
+// a rule of the bucket removes it, if it cannot be removed here.
+func (s *S3) putParts(ctx context.Context, key string, content io.Reader, size int64, buffer []byte) (err error) {
+	begin, cancel := limited(ctx, 0)
+	defer cancel()
+	id, err := s.core.NewMultipartUpload(begin, s.bucket, s.prefix+key, minio.PutObjectOptions{})
+	if err != nil {
+		return s.failed("begin to write", key, err)
+	}
+	defer func() {
+		if err != nil {
+			end, cancel := limited(context.WithoutCancel(ctx), 0)
+			defer cancel()
+			_ = s.core.AbortMultipartUpload(end, s.bucket, s.prefix+key, id)
+		}
+	}()
+	var parts []minio.CompletePart
+	for left := size; left > 0; left -= int64(len(buffer)) {
+		buffer = buffer[:min(left, int64(len(buffer)))]
+		if err := fill(content, buffer, left == int64(len(buffer))); err != nil {
+			return fmt.Errorf("write object %s: %w", key, err)
+		}
+		part, err := s.putPart(ctx, key, id, len(parts)+1, buffer)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part)
+	}
+	complete, cancel := limited(ctx, 0)
+	defer cancel()
+	// The condition counts here. The library's own way of many parts would leave it out.
+	_, err = s.core.CompleteMultipartUpload(complete, s.bucket, s.prefix+key, id, parts, unlessThere())
+	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload { // completed, but the answer was lost
+		if there, _ := s.Size(ctx, key); there == size {
+			return ErrExists
+		}
+	}
+	return s.failed("complete", key, err)
+}
+
+func (s *S3) putPart(ctx context.Context, key, id string, number int, content []byte) (minio.CompletePart, error) {
+	ctx, cancel := limited(ctx, len(content))
+	defer cancel()
+	part, err := s.core.PutObjectPart(ctx, s.bucket, s.prefix+key, id, number, bytes.NewReader(content),
+		int64(len(content)), minio.PutObjectPartOptions{Sha256Hex: digest(content), DisableContentSha256: true})
+	if err != nil {
+		return minio.CompletePart{}, s.failed(fmt.Sprintf("write part %d of", number), key, err)
+	}
+	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, nil
+}
+
+// Get reads an object to its end, or fails: what breaks off is resumed.
+func (s *S3) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	r := &reader{ctx: ctx, store: s, key: key, size: -1}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Size asks for that of the object.
+func (s *S3) Size(ctx context.Context, key string) (int64, error) {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	info, err := s.core.StatObject(ctx, s.bucket, s.prefix+key, minio.StatObjectOptions{})
+	if err != nil {
+		return 0, s.failed("look for", key, err)
+	}
+	return info.Size, nil
+}
+
+// List asks for a thousand objects at a time.
+func (s *S3) List(ctx context.Context, prefix string, each func(Object) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	last := ""
+	for info := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + prefix,
+		Recursive: true}) {
+		if info.Err != nil {
+			return s.failed("list", prefix, info.Err)
+		}
+		key := strings.TrimPrefix(info.Key, s.prefix)
+		if last != "" && key <= last {
+			return fmt.Errorf("list objects %s of bucket %s: %s comes after %s, so the list is not to be relied on",
+				prefix, s.bucket, key, last)
+		}
+		last = key
+		if err := each(Object{Key: key, Size: info.Size}); err != nil {
+			return err
+		}
+	}
+	return s.failed("list", prefix, ctx.Err())
+}
+
+// Delete removes the object, and of a bucket with versions the latest one.
+func (s *S3) Delete(ctx context.Context, key string) error {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	err := s.failed("delete", key, s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Public says that anybody can read an object.
+func (s *S3) Public(ctx context.Context, key string) (bool, error) {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	object, _, _, err := minio.Core{Client: s.public}.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{})
+	switch {
+	case err == nil:
+		return true, object.Close()
+	case code(err) == http.StatusForbidden || code(err) == http.StatusUnauthorized:
+		return false, nil
+	}
+	return false, s.failed("read without credentials", key, err)
+}
+
+// unlessThere has a request fail if there is an object. Its own SHA-256 is in each request with
+// content, and no further one of each piece.
+func unlessThere() minio.PutObjectOptions {
+	options := minio.PutObjectOptions{DisableContentSha256: true}
+	options.SetMatchETagExcept("*")
+	return options
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func limited(ctx context.Context, bytes int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, requestLimit+time.Duration(bytes/slowest)*time.Second)
+}
+
+// code of the answer, 0 if there was none.
+func code(err error) int {
+	if err == nil {
+		return 0
+	}
+	return minio.ToErrorResponse(err).StatusCode
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// A backup is created as its flags say, and waited for until it has finished.
+func TestBackup(t *testing.T) {
+	for phase, wrong := range map[v1alpha1.BackupPhase]string{
+		v1alpha1.BackupComplete: "", v1alpha1.BackupIncomplete: "has failed: Incomplete 2/3 a node is gone",
+	} {
+		asked := 0
+		c := to(t, interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, key client.ObjectKey,
+			object client.Object, options ...client.GetOption) error {
+			err := under.Get(ctx, key, object, options...)
+			if b, is := object.(*v1alpha1.CassandraBackup); is {
+				asked++
+				b.Status = v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupUploading, Progress: "1/3"}
+				if asked > 2 {
+					b.Status = v1alpha1.CassandraBackupStatus{Phase: phase, Progress: "2/3", Message: "a node is gone"}
+				}
+			}
+			return err
+		}}, cluster("shop", "orders"))
+		d := newDesk()
+		err := d.giveBackup(t.Context(), c, "orders", backing{wait: true, bandwidth: "50Mi", deadline: time.Hour,
+			spec: v1alpha1.CassandraBackupSpec{Store: v1alpha1.BackupStoreReference{Name: "main"},
+				Keyspaces: []string{"shop"}}})
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", phase, err)
+		}
+		all := &v1alpha1.CassandraBackupList{}
+		if err := c.client.List(t.Context(), all); err != nil || len(all.Items) != 1 {
+			t.Fatalf("%d backups, %v", len(all.Items), err)
+		}
+		spec := all.Items[0].Spec
+		if spec.Cluster.Name != "orders" || spec.Store.Name != "main" || !slices.Equal(spec.Keyspaces, []string{"shop"}) ||
+			spec.Limits.BandwidthPerNode.Value() != 50<<20 || spec.Deadline.Duration != time.Hour {
+			t.Errorf("created %+v", spec)
+		}
+		if out := d.out.String(); strings.Count(out, "Uploading 1/3") != 1 || strings.Count(out, "\n") != 2 {
+			t.Errorf("said %q", out)
+		}
+	}
+}
+
+func TestBackups(t *testing.T) {
+	of := func(name, cluster string, at time.Time) *v1alpha1.CassandraBackup {
+		taken := metav1.NewMicroTime(at)
+		return &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+			CreationTimestamp: metav1.NewTime(at)},
+			Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: cluster},
+				Store: v1alpha1.BackupStoreReference{Name: "main"}},
+			Status: v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupComplete, Progress: "3/3", TakenAt: &taken,
+				Skew: &metav1.Duration{Duration: 1400 * time.Millisecond}, Bytes: 77, NewBytes: 7}}
+	}
+	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), of("older", "orders", at),
+		of("newer", "orders", at.Add(24*time.Hour)), of("other", "carts", at))
+	d := newDesk()
+	if err := d.listBackups(t.Context(), c, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(d.out.String()), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "newer") || !strings.HasPrefix(lines[2], "older") ||
+		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7") {
+		t.Errorf("listed %q", lines)
+	}
+}

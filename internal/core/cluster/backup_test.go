@@ -1,0 +1,206 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+// backUp has a user create a backup, and nodes run its operations, all but those that fail. It
+// keeps which were begun.
+func (w *world) backUp(name string, fails func(node string, o v1alpha1.OperationType) v1alpha1.OperationPhase) *[]string {
+	begun := &[]string{}
+	w.snapshot.Stores = map[string]*v1alpha1.BackupStoreSpec{"main": {S3: &v1alpha1.S3Store{Bucket: "backups",
+		SecretName: "keys"}}}
+	w.snapshot.Backups = append(w.snapshot.Backups, &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "shop", UID: w.uid("backup-of-orders"), ResourceVersion: w.version(), Generation: 1,
+		CreationTimestamp: metav1.NewTime(w.now)},
+		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"},
+			Store: v1alpha1.BackupStoreReference{Name: "main"}, Keyspaces: []string{"shop"},
+			Deadline: &metav1.Duration{Duration: time.Hour}}})
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		all, at := slices.Clone(n.Record.Status.Operations), metav1.NewTime(w.now)
+		if i := slices.IndexFunc(all, func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID }); i >= 0 {
+			if o.Withdraw != nil && o.Withdraw.Cancel && !all[i].Phase.Final() {
+				all[i].Phase, all[i].FinishedAt = v1alpha1.OperationCancelled, &at
+			}
+			return all
+		}
+		if o.Withdraw != nil {
+			return append(all, v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationWithdrawn, FinishedAt: &at})
+		}
+		phase := fails(n.Name, o.Type)
+		if phase == "" {
+			return all
+		}
+		*begun = append(*begun, string(o.Type)+" "+strings.TrimPrefix(n.Name, "orders-dc1-"))
+		s := v1alpha1.OperationStatus{ID: o.ID, Phase: phase, StartedAt: &at, Message: "it is " + string(phase)}
+		if phase.Final() {
+			s.FinishedAt = &at
+		}
+		if o.Type == v1alpha1.OperationUpload && phase == v1alpha1.OperationSucceeded {
+			taken := metav1.NewMicroTime(w.now)
+			s.Uploaded = &v1alpha1.Uploaded{Member: hostID(n.Name), TakenAt: &taken, Files: 2, Bytes: 10, NewBytes: 1}
+		}
+		if o.Type == v1alpha1.OperationCompleteBackup && len(o.Arguments.Backup.Members) != 3 {
+			w.t.Errorf("described by %+v", o.Arguments.Backup)
+		}
+		return append(all, s)
+	}
+	return begun
+}
+
+func succeeds(string, v1alpha1.OperationType) v1alpha1.OperationPhase {
+	return v1alpha1.OperationSucceeded
+}
+
+func (w *world) wantBackup(want string) *v1alpha1.CassandraBackup {
+	w.t.Helper()
+	b := w.snapshot.Backups[0]
+	if got := fmt.Sprintf("%s %s %s", b.Status.Phase, b.Status.Progress, b.Status.Message); !strings.HasPrefix(got, want) {
+		w.t.Errorf("the backup is %q, not %q", got, want)
+	}
+	for _, name := range three {
+		if left := w.snapshot.Nodes[name].Record.Spec.Operations; b.Status.Phase.Final() && len(left) > 0 {
+			w.t.Errorf("node %s keeps %+v", name, left)
+		}
+	}
+	return b
+}
+
+// stages are the types of operations that were begun, each once for so many in a row.
+func stages(begun []string) string {
+	var out []string
+	for _, b := range begun {
+		kind, _, _ := strings.Cut(b, " ")
+		if n := len(out); n == 0 || out[n-1] != kind {
+			out = append(out, kind)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// Every member takes a snapshot and uploads it; the description comes after all of that, and the
+// snapshots are cleared. The Secret of the store is the agents' for that time.
+func TestABackup(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", succeeds)
+	w.pass()
+	if role := w.snapshot.Shared.Roles["orders-helenus-agent"]; role == nil ||
+		!strings.Contains(fmt.Sprint(role.Rules), "keys") {
+		t.Errorf("agents may %+v", w.snapshot.Shared.Roles)
+	}
+	w.settle()
+	b := w.wantBackup("Complete 3/3 kept on 3 nodes")
+	if got := stages(*begun); got != "Snapshot Upload CompleteBackup ClearSnapshot" || len(*begun) != 10 {
+		t.Errorf("begun %q", *begun)
+	}
+	if s := b.Status; s.Bytes != 30 || s.NewBytes != 3 || s.Skew == nil || s.ID != b.BackupID() || len(s.Nodes) != 3 ||
+		s.Nodes[0].Files != 2 || !slices.Contains(w.events, "BackupStarted") || !slices.Contains(w.events, "BackupSucceeded") {
+		t.Errorf("status %+v, events %q", s, w.events)
+	}
+	if role := w.snapshot.Shared.Roles["orders-helenus-agent"]; strings.Contains(fmt.Sprint(role.Rules), "keys") {
+		t.Errorf("agents may still %+v", role.Rules)
+	}
+	if l := w.snapshot.Ledger; len(l.Maintenance) > 0 {
+		t.Errorf("open: %s", ledgerInWords(l))
+	}
+}
+
+// Without the upload of one node there is no description.
+func TestABackupWithoutOneNode(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", func(node string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		if node == three[1] && o == v1alpha1.OperationUpload {
+			return v1alpha1.OperationFailed
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	for range 120 {
+		w.now = w.now.Add(30 * time.Second)
+		w.pass()
+	}
+	w.wantBackup("Incomplete 3/3 failed on orders-dc1-r2-0: it ")
+	if got := stages(*begun); strings.Contains(got, "CompleteBackup") || !strings.HasSuffix(got, "ClearSnapshot") {
+		t.Errorf("begun %q", got)
+	}
+}
+
+// Snapshots that were taken while the schema changed are taken again.
+func TestABackupOfOneSchema(t *testing.T) {
+	w, changed := formed(t), false
+	begun := w.backUp("nightly", func(_ string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		if o == v1alpha1.OperationSnapshot && !changed {
+			changed = true
+			for _, a := range w.running {
+				a.Ring.SchemaVersion = "altered"
+			}
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	w.settle()
+	w.wantBackup("Complete 3/3")
+	if len(*begun) != 13 || stages(*begun) != "Snapshot Upload CompleteBackup ClearSnapshot" {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
+// A member that is down holds it back until its deadline, and other tasks go on meanwhile.
+func TestABackupWaitsForEveryMember(t *testing.T) {
+	w := formed(t)
+	w.absent[three[0]] = true
+	w.agents()
+	begun := w.backUp("nightly", succeeds)
+	flush := w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Nodes: []string{three[1]}})
+	w.settle()
+	w.wantBackup("Pending 0/3 node orders-dc1-r1-0 is not up")
+	w.wantTask(flush, "Succeeded 1/1")
+	w.now = w.now.Add(time.Hour)
+	w.settle()
+	w.wantBackup("Failed 3/3 failed on orders-dc1-r1-0: it has not ended before the deadline: it is down")
+	if len(*begun) != 1 {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
+// One that is deleted is cancelled, and leaves no snapshot.
+func TestABackupIsDeleted(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", func(_ string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		if o == v1alpha1.OperationUpload {
+			return v1alpha1.OperationRunning
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	w.settle()
+	w.wantBackup("Uploading 0/3")
+	w.snapshot.Backups = nil
+	w.settle()
+	if got := stages(*begun); got != "Snapshot Upload ClearSnapshot" || len(w.snapshot.Ledger.Maintenance) > 0 {
+		t.Errorf("begun %q of %s", got, ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
+func TestABackupWithoutStore(t *testing.T) {
+	w := formed(t)
+	w.backUp("nightly", succeeds)
+	main := w.snapshot.Stores
+	w.snapshot.Stores = nil
+	w.settle()
+	w.wantBackup("Pending  there is no CassandraBackupStore main")
+	late := w.now.Add(time.Minute)
+	w.snapshot.Stores = main
+	w.settle()
+	w.wantBackup("Complete")
+	w.backUp("again", succeeds)
+	w.snapshot.Backups, w.snapshot.Stores, w.now = w.snapshot.Backups[1:], nil, late.Add(time.Minute)
+	w.settle()
+	w.wantBackup("Failed  there is no CassandraBackupStore main")
+}

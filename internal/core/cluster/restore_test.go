@@ -1,0 +1,201 @@
+package cluster
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+const sourceUID types.UID = "11111111-0000-4000-8000-000000000001"
+
+// restoring is a ring of a datacenter that is to be made from a backup of one with another name.
+func restoring(t *testing.T, sizes ...int32) *world {
+	t.Helper()
+	w := newWorld(t, datacenter("dc1", sizes...))
+	w.snapshot.Cluster.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
+		Store: v1alpha1.StoreReference{Name: "main"}, Source: v1alpha1.RestoreSource{UID: sourceUID}, Backup: "b1",
+		Roles: v1alpha1.RolesFresh,
+	}}
+	d := &format.Backup{Version: format.Version, ID: "b1",
+		Cluster: format.Cluster{UID: string(sourceUID), Name: "old", Namespace: "shop", CassandraName: "shop.old"}}
+	for r, size := range sizes {
+		for n := size - 1; n >= 0; n-- { // in another order than that of the spec
+			d.Nodes = append(d.Nodes, format.Node{
+				Name: fmt.Sprintf("old-east-a%d-%d", r, n), HostID: fmt.Sprintf("source-%d-%d", r, n),
+				Datacenter: "dc1",
+				Rack:       fmt.Sprintf("r%d", r+1), CassandraVersion: "5.0.6",
+				Tokens: []string{fmt.Sprint(r), fmt.Sprint(10 + n), fmt.Sprint(100*r + int(n) + 20),
+					fmt.Sprint(-r*100 - int(n) - 1)},
+			})
+		}
+	}
+	w.snapshot.Backup = &facts.Backup{Description: d,
+		Store: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"}}}
+	return w
+}
+
+// Each node gets a ticket for what the one of its place had: by the numbers in the names, of which
+// ten comes after nine.
+func TestARingIsMadeFromABackup(t *testing.T) {
+	w := restoring(t, 1, 11)
+	seen := map[string]*v1alpha1.JoinTicket{}
+	for range 60 {
+		w.pass()
+		for _, n := range w.snapshot.Records() {
+			if j := n.Record.Spec.Join; j != nil {
+				seen[n.Name] = j
+			}
+			if n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed && len(w.snapshot.Ledger.Members) != 12 {
+				t.Fatal("a node is open to clients before all are restored")
+			}
+		}
+	}
+	if len(seen) != 12 {
+		t.Fatalf("%d tickets", len(seen))
+	}
+	for name, j := range seen {
+		var rack, node int
+		if _, err := fmt.Sscanf(name, "orders-dc1-r%d-%d", &rack, &node); err != nil {
+			t.Fatal(err)
+		}
+		r, want := j.Restore, fmt.Sprintf("source-%d-%d", rack-1, node)
+		if r == nil || r.HostID != want || r.Cluster != sourceUID || r.Backup != "b1" ||
+			r.Store.SecretName() != "key" ||
+			r.Roles != v1alpha1.RolesFresh || j.Tokens[1] != fmt.Sprint(10+node) {
+			t.Errorf("%s: %+v %v, want what %s had", name, r, j.Tokens, want)
+		}
+	}
+	w.wantOpen()
+	if !slices.Contains(w.events, "RestoringRing") {
+		t.Errorf("events %v", w.events)
+	}
+	rules := w.snapshot.Shared.Roles[v1alpha1.AgentServiceAccountName("orders")].Rules
+	if last := rules[len(rules)-1]; last.Resources[0] == "secrets" {
+		t.Errorf("the agents may still read %v", last.ResourceNames)
+	}
+}
+
+func TestWhatCannotBeRestored(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world, d *format.Backup)
+		says   string
+	}{
+		"nobody has read it": {func(w *world, _ *format.Backup) { w.snapshot.Backup = nil }, ""},
+		"the store is silent": {func(w *world, _ *format.Backup) {
+			w.snapshot.Backup = &facts.Backup{Problem: "silent"}
+		}, ""},
+		"there is no such backup": {func(w *world, _ *format.Backup) {
+			w.snapshot.Backup = &facts.Backup{Problem: "there is none", Missing: true}
+		}, "there is none"},
+		"a rack has fewer nodes": {func(_ *world, d *format.Backup) { d.Nodes = d.Nodes[1:] },
+			"its rack dc1/r1 has 0 nodes, that of the spec 1"},
+		"a datacenter has another name": {func(_ *world, d *format.Backup) {
+			for i := range d.Nodes {
+				d.Nodes[i].Datacenter = "east"
+			}
+		}, "its rack dc1/r1 has 0 nodes, that of the spec 1"},
+		"it has more tokens": {func(_ *world, d *format.Backup) { d.Nodes[1].Tokens = append(d.Nodes[1].Tokens, "5") },
+			"has 5 tokens, and numTokens of datacenter dc1 is 4"},
+		"it is of a later release": {func(_ *world, d *format.Backup) { d.Nodes[2].CassandraVersion = "5.1.0" },
+			"ran Cassandra 5.1.0"},
+		"it has later SSTables": {func(_ *world, d *format.Backup) {
+			d.Spec = []byte(`{"version": "5.0.6", "node": {"cassandraYaml": {"storage_compatibility_mode": "NONE"}},
+				"datacenters": [{"name": "dc1", "nodesPerRack": 1, "racks": [{"name": "r1"}]}]}`)
+		}, "had storage_compatibility_mode NONE, and this one has CASSANDRA_4"},
+		"its ring has the name of this one": {func(_ *world, d *format.Backup) {
+			d.Cluster.CassandraName = "shop.orders"
+		}, `is named "shop.orders", too`},
+		"it is another's": {func(_ *world, d *format.Backup) { d.Cluster.UID = "other" },
+			"of the cluster with uid other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restoring(t, 1, 1, 1)
+			c.change(w, w.snapshot.Backup.Description)
+			made := w.settle()
+			for _, n := range w.snapshot.Records() {
+				if n.Record.Spec.Join != nil {
+					t.Errorf("%s has a ticket", n.Name)
+				}
+			}
+			switch {
+			case c.says != "":
+				wantStalled(t, made, v1alpha1.ReasonRestoreImpossible, c.says)
+			case made.Stalled != nil || len(made.Blocked) != 1 ||
+				made.Blocked[0].Reason != v1alpha1.BlockedBackupUnreadable:
+				t.Errorf("%s", made)
+			case made.Wake > 30*time.Second:
+				t.Errorf("it is read again after %s", made.Wake)
+			}
+		})
+	}
+	w := restoring(t, 1, 1, 1)
+	w.snapshot.Backup.Description.Cluster.CassandraName = "shop.orders"
+	w.snapshot.Cluster.Spec.Bootstrap.Restore.SourceGone = true
+	w.settle()
+	w.wantOpen()
+}
+
+// What a node has in the backup nobody else may have: it is waited for, and no other serves.
+func TestNobodyIsLeftOutOfARestore(t *testing.T) {
+	w := restoring(t, 1, 1, 1)
+	w.late[third] = true
+	for range 30 {
+		w.pass()
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	for range 30 {
+		w.pass()
+	}
+	for _, n := range w.snapshot.Records() {
+		if n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed {
+			t.Errorf("%s is open", n.Name)
+		}
+	}
+	if s := w.snapshot.Ledger.Step; s == nil || len(s.Wave()) != 3 || !strings.Contains(w.pass().String(), third) {
+		t.Errorf("%s", ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
+// A ledger that is lost before all tickets are written is rebuilt with what the others have to get.
+func TestALostLedgerOfARestore(t *testing.T) {
+	for name, known := range map[string]bool{"the backup is known": true, "the backup is not known": false} {
+		t.Run(name, func(t *testing.T) {
+			w := restoring(t, 1, 1, 1)
+			for _, n := range three {
+				w.late[n] = true
+			}
+			for range 30 {
+				w.pass()
+			}
+			had := ticket.Of(w.snapshot.Ledger.Step)
+			record := w.snapshot.Nodes[third].Record
+			record.Spec.Join, record.Status.Join = nil, nil
+			w.snapshot.Nodes[third].Agent.Disk = v1alpha1.DiskEmpty
+			backup := w.snapshot.Backup
+			if w.snapshot.Ledger = nil; !known {
+				w.snapshot.Backup = nil
+			}
+			if !known {
+				if l, missing := rebuilt(t, w); !slices.Equal(missing, []string{third}) {
+					t.Errorf("%s, missing %v", ledgerInWords(l), missing)
+				}
+				w.snapshot.Backup = backup
+			}
+			l, _ := rebuilt(t, w)
+			has := ticket.Of(l.Step)
+			if has.Seeds = nil; len(had.Sources) != 3 || !reflect.DeepEqual(has, had) {
+				t.Errorf("rebuilt %+v, it was %+v", has, had)
+			}
+		})
+	}
+}

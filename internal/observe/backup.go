@@ -1,0 +1,123 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/facts"
+)
+
+const (
+	// BackupAgain is when a description of a backup is read again that could not be.
+	BackupAgain = 30 * time.Second
+	// backupLimit is what that may take: the pass waits for it.
+	backupLimit = 10 * time.Second
+	// mostDescription is more than a description has of a thousand nodes, in bytes.
+	mostDescription = 64 << 20
+)
+
+// backups are the descriptions that were read, by cluster. One never changes; what was wrong may
+// have been put right.
+type backups struct {
+	mutex sync.Mutex
+	known map[types.NamespacedName]knownBackup
+}
+
+type knownBackup struct {
+	of     types.UID
+	at     time.Time
+	backup *facts.Backup
+}
+
+// backup finds out what the ring of a cluster is to be made from, until that has begun.
+func (r *Reader) backup(ctx context.Context, s *facts.Snapshot) error {
+	restore, key := s.Cluster.Spec.Restore(), client.ObjectKeyFromObject(s.Cluster)
+	if restore == nil || s.Ledger != nil && (s.Ledger.Step != nil || s.Ledger.HasRing()) {
+		r.backups.forget(key)
+		return nil
+	}
+	r.backups.mutex.Lock()
+	k := r.backups.known[key]
+	r.backups.mutex.Unlock()
+	if k.of != s.Cluster.UID || k.backup.Description == nil && r.Now().Sub(k.at) >= BackupAgain {
+		found, err := r.readBackup(ctx, key.Namespace, restore)
+		if err != nil {
+			return err
+		}
+		k = knownBackup{s.Cluster.UID, r.Now(), found}
+		r.backups.mutex.Lock()
+		if r.backups.known == nil {
+			r.backups.known = map[types.NamespacedName]knownBackup{}
+		}
+		r.backups.known[key] = k
+		r.backups.mutex.Unlock()
+	}
+	s.Backup = k.backup
+	return nil
+}
+
+func (b *backups) forget(cluster types.NamespacedName) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	delete(b.known, cluster)
+}
+
+// readBackup reads the description of a backup. The error is one of the API server.
+func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1alpha1.Restore) (*facts.Backup, error) {
+	missing := func(format string, args ...any) (*facts.Backup, error) {
+		return &facts.Backup{Missing: true, Problem: fmt.Sprintf(format, args...)}, nil
+	}
+	of := &v1alpha1.CassandraBackupStore{}
+	switch err := r.Cache.Get(ctx, types.NamespacedName{Namespace: namespace, Name: restore.Store.Name}, of); {
+	case apierrors.IsNotFound(err):
+		return missing("there is no such CassandraBackupStore")
+	case err != nil:
+		return nil, fmt.Errorf("get CassandraBackupStore %s: %w", restore.Store.Name, err)
+	}
+	secret := &corev1.Secret{}
+	switch err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: of.Spec.SecretName()}, secret); {
+	case apierrors.IsNotFound(err):
+		return missing("there is no Secret %s, which the store names", of.Spec.SecretName())
+	case err != nil:
+		return nil, fmt.Errorf("get Secret %s: %w", of.Spec.SecretName(), err)
+	}
+	opened, err := r.Store(of.Spec, secret.Data)
+	if err != nil {
+		return missing("%s", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, backupLimit)
+	defer cancel()
+	content, err := readObject(ctx, opened, format.BackupKey(string(restore.Source.UID), restore.Backup))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return missing("the store has no such backup, or not all of it")
+	case err != nil:
+		return &facts.Backup{Problem: err.Error()}, nil
+	}
+	description, err := format.Decode[format.Backup](content)
+	if err != nil {
+		return missing("%s", err)
+	}
+	return &facts.Backup{Store: of.Spec, Description: description}, nil
+}
+
+func readObject(ctx context.Context, from store.Store, key string) (content []byte, err error) {
+	object, err := from.Get(ctx, key)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is about
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	return io.ReadAll(io.LimitReader(object, mostDescription))
+}

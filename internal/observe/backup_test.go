@@ -1,0 +1,89 @@
+package observe
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+)
+
+// What is known of the backup that a ring is to be made from, and when it is looked for again.
+func TestWhichBackupIsRead(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	const uid = "11111111-0000-4000-8000-000000000001"
+	of := &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main"},
+		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}}
+	both := []client.Object{of, secret}
+	for name, c := range map[string]struct {
+		there   []client.Object
+		content string
+		away    error
+		missing bool
+		says    string
+	}{
+		"it is there":                 {both, `{"version": 1, "id": "b1"}`, nil, false, ""},
+		"there is no store":           {[]client.Object{secret}, "", nil, true, "no such CassandraBackupStore"},
+		"there is no Secret":          {[]client.Object{of}, "", nil, true, "no Secret key"},
+		"there is no backup":          {both, "", nil, true, "no such backup"},
+		"it is of a later format":     {both, `{"version": 2}`, nil, true, "version 2 of the format is not known"},
+		"the store cannot be reached": {both, "", errors.New("no route"), true, "no route"},
+		"it is no description":        {both, `{`, nil, true, "unexpected end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := store.Directory(t.TempDir())
+			if c.content != "" {
+				if err := d.Put(t.Context(), format.BackupKey(uid, "b1"), strings.NewReader(c.content),
+					int64(len(c.content))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.there...).Build()
+			now, opened := time.Unix(0, 0), 0
+			r := &Reader{Cache: api, Live: api, Now: func() time.Time { return now },
+				Store: func(spec v1alpha1.BackupStoreSpec, _ map[string][]byte) (store.Store, error) {
+					opened++
+					return d, c.away
+				}}
+			s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "u1"},
+				Spec: v1alpha1.CassandraClusterSpec{Bootstrap: &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
+					Store: v1alpha1.StoreReference{Name: "main"}, Source: v1alpha1.RestoreSource{UID: uid},
+					Backup: "b1"}}}}}
+			for range 2 {
+				if err := r.backup(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b := s.Backup
+			if b.Missing != c.missing || (b.Description == nil) != (c.says != "") ||
+				!strings.Contains(b.Problem, c.says) {
+				t.Errorf("%+v", b)
+			}
+			once := opened
+			now = now.Add(BackupAgain)
+			if err := r.backup(t.Context(), s); err != nil || once > 1 || opened > once != (c.says != "" && once > 0) {
+				t.Errorf("opened %d times, and %d later, %v", once, opened-once, err)
+			}
+			s.Backup, s.Ledger = nil, &ledger.Ledger{Step: &ledger.Step{}}
+			if err := r.backup(t.Context(), s); err != nil || s.Backup != nil {
+				t.Errorf("it is read after the ring has begun: %v, %v", s.Backup, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,25 @@
+package pod
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+)
+
+// HasFile implements agentpod.Store.
+func (v volume) HasFile(keyspace, _, _ string, _ int64, sum string) bool {
+	return v.s.content(v.name).Data.HasFile(keyspace, sum)
+}
+
+// PlaceFile implements agentpod.Store.
+func (v volume) PlaceFile(keyspace, _, name string, size int64, sum string, content io.Reader) error {
+	all, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	if has := sha256.Sum256(all); int64(len(all)) != size || hex.EncodeToString(has[:]) != sum {
+		return fmt.Errorf("write file %s of keyspace %s: its content is not what was backed up", name, keyspace)
+	}
+	return v.s.content(v.name).Data.PutFile(keyspace, sum, all)
+}

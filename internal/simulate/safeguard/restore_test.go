@@ -1,0 +1,56 @@
+package safeguard
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"testing"
+
+	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// otherTokens has the description of a backup say of the nodes of each rack that they had each
+// other's tokens, so that the operator gives them those.
+func otherTokens(s *trial.Scenario) *trial.Scenario {
+	at := slices.IndexFunc(s.Acts, func(a trial.Act) bool { return a.Name == "back up" })
+	s.Acts = slices.Insert(s.Acts, at+1, trial.Act{Name: "mix up", Do: func(w *world.World) error {
+		var failed error
+		w.Pods.Bucket.Change("/backups/", func(content []byte) []byte {
+			b, err := format.Decode[format.Backup](content)
+			if err == nil {
+				for i := 0; i < len(b.Nodes); i += 2 { // two in each rack, by name
+					b.Nodes[i].Tokens, b.Nodes[i+1].Tokens = b.Nodes[i+1].Tokens, b.Nodes[i].Tokens
+				}
+				content, err = json.Marshal(b)
+			}
+			failed = err
+			return content
+		})
+		return failed
+	}})
+	return s
+}
+
+// early says of each file of the client's keyspace that it is there before it is.
+type early struct{ execute.Disk }
+
+func (d early) PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error {
+	if keyspace == world.Keyspace {
+		return nil
+	}
+	return d.Disk.PlaceFile(keyspace, table, name, size, sum, content)
+}
+
+// Rows lie where their tokens are, and are there before clients come.
+func TestWhatARestoreRestsOn(t *testing.T) {
+	s := found(t, "form-restored")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	const missed = "a write that was acknowledged is lost"
+	caught(t, trial.Trial{Scenario: s, Seed: 1,
+		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = early{h.Disk} })}, missed)
+	caught(t, trial.Trial{Scenario: otherTokens(s), Seed: 1}, missed)
+}

@@ -1,0 +1,131 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/simulate/pod"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// backupScenarios are those in which a user has a ring backed up.
+func backupScenarios() []*Scenario {
+	given := Act{Name: "create store and backup", Do: giveBackup}
+	until := func(a Act, is func(*world.World) bool) Act {
+		a.Until, a.Within = is, 30*time.Minute
+		return a
+	}
+	complete := all(again, backupIs(v1alpha1.BackupComplete), nothingAsked, nothingKept)
+	return []*Scenario{
+		scenario("backup", "a ring that is written to is backed up", threeRacks, until(given, complete)),
+		scenario("backup-agent", "an agent and an operator end while a ring is backed up", threeRacks,
+			until(given, uploads),
+			Act{Name: "kill an agent", Do: onePod(func(s *pod.Sandbox) { s.Kill(layout.AgentContainer) })},
+			Act{Name: "kill the operators", Do: restartOperator, Until: complete, Within: 30 * time.Minute}),
+		scenario("backup-deleted", "a backup is deleted while it runs, and leaves no snapshot", threeRacks,
+			until(given, uploads),
+			Act{Name: "delete the backup", Do: func(w *world.World) error {
+				return w.User().Delete(context.Background(), backupOf())
+			}, Until: all(again, nothingAsked, nothingKept), Within: 30 * time.Minute}),
+	}
+}
+
+const storeSecret = "keys"
+
+func backupOf() *v1alpha1.CassandraBackup {
+	return &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: "backup"},
+		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: clusterName},
+			Store: v1alpha1.BackupStoreReference{Name: "main"}}}
+}
+
+func giveBackup(w *world.World) error {
+	ctx, person := context.Background(), w.User()
+	return errors.Join(
+		person.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeSecret},
+			Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}}),
+		person.Create(ctx, &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
+			Name: "main"}, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups",
+			SecretName: storeSecret}}}),
+		person.Create(ctx, backupOf()))
+}
+
+func backupIs(phase v1alpha1.BackupPhase) func(*world.World) bool {
+	return func(w *world.World) bool {
+		b, _ := w.Server.Object("CassandraBackup", keyOf("backup")).(*v1alpha1.CassandraBackup)
+		return b != nil && b.Status.Phase == phase
+	}
+}
+
+// uploads: some files are in the store, and no manifest of them.
+func uploads(w *world.World) bool { return len(w.Pods.Bucket.Objects) >= 4 }
+
+// nothingKept says that no node that runs has a snapshot of a backup.
+func nothingKept(w *world.World) bool {
+	for _, s := range w.Pods.Sandboxes() {
+		for tag, keyspaces := range s.Content(v1alpha1.VolumeData).Data.Snapshots() {
+			if strings.HasPrefix(tag, v1alpha1.BackupTagPrefix) && len(keyspaces) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// described: when the description of a backup is written, all of it is there, and every row that was
+// acknowledged before its first snapshot.
+func (o *checker) described(key string) {
+	objects := o.w.Pods.Bucket.Objects
+	b, err := format.Decode[format.Backup](objects[key])
+	if !strings.Contains(key, "/backups/") {
+		return
+	}
+	if err != nil {
+		o.violated("backup: %v", err)
+		return
+	}
+	var nodes []map[string]map[string]int64
+	for _, n := range b.Nodes {
+		m, err := format.Decode[format.Manifest](objects[format.ManifestKey(b.Cluster.UID, b.ID, n.HostID)])
+		if err != nil {
+			o.violated("backup: it is described without the manifest of %s", n.Name)
+			return
+		}
+		rows := map[string]map[string]int64{}
+		for _, t := range m.Tables {
+			for _, s := range t.SSTables {
+				for _, f := range s.Files {
+					of := map[string]int64{}
+					if err := json.Unmarshal(objects[format.BlobKey(b.Cluster.UID, f.SHA256)], &of); err != nil {
+						o.violated("backup: file %s of %s.%s of %s is not there", f.Name, t.Keyspace, t.Name, n.Name)
+					}
+					rows[t.Keyspace] = of
+				}
+			}
+		}
+		nodes = append(nodes, rows)
+	}
+	for _, missing := range o.w.Network.MissingIn(b.Cluster.CassandraName, b.TakenAt, nodes) {
+		o.violated("backup: %s", missing)
+	}
+}
+
+// backup: what has finished stays so, and no backup is complete that is not described.
+func (o *checker) backup(old, now *v1alpha1.CassandraBackup) {
+	if old != nil && old.Status.Phase.Final() && old.Status.Phase != now.Status.Phase {
+		o.violated("backup: it was %s and is %q", old.Status.Phase, now.Status.Phase)
+	}
+	cluster := get(o.w)
+	if now.Status.Phase == v1alpha1.BackupComplete && cluster != nil &&
+		o.w.Pods.Bucket.Objects[format.BackupKey(string(cluster.UID), now.Status.ID)] == nil {
+		o.violated("backup: it is complete, and nothing describes it")
+	}
+}

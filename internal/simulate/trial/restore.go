@@ -1,0 +1,108 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// backupID of the one backup of a world, and storeName of the store that it is in.
+const (
+	backupID  = "20260101T000000Z"
+	storeName = "main"
+)
+
+// restored has a ring with passwords made again from a backup after all of it was deleted, its
+// disks too. What the client has written before stays on its account.
+func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles) *Scenario {
+	secure := func(c *v1alpha1.CassandraCluster) {
+		deleteClaims(c)
+		c.Spec.Security = nil
+	}
+	return scenario(name, about, s.with(secure),
+		passing("until the client has written all", 2*time.Minute, ready),
+		Act{Name: "back up", Do: remember(backUp), Within: time.Minute, Until: ready},
+		Act{Name: "delete", Do: remove, Until: goneWithClaims, Within: 20 * time.Minute, Despite: true},
+		Act{Name: "restore", Do: func(w *world.World) error {
+			return w.User().Create(context.Background(), s.cluster(secure, func(c *v1alpha1.CassandraCluster) {
+				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
+					Store: v1alpha1.StoreReference{Name: storeName}, Backup: backupID, Roles: roles, SourceGone: true,
+					Source: v1alpha1.RestoreSource{UID: types.UID(w.Notes[former])},
+				}}
+			}))
+		}, Until: all(ready, asked), Within: 30 * time.Minute})
+}
+
+// backUp puts into the store what the nodes hold, as agents do.
+func backUp(w *world.World) error {
+	ctx := context.Background()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeName}}
+	of := &v1alpha1.CassandraBackupStore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeName},
+		Spec:       v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: storeName}},
+	}
+	if err := errors.Join(w.User().Create(ctx, secret), w.User().Create(ctx, of)); err != nil {
+		return err
+	}
+	uid := w.Notes[former]
+	description := format.Backup{Version: format.Version, ID: backupID,
+		Cluster: format.Cluster{UID: uid, Name: clusterName, Namespace: world.Namespace, CassandraName: ringName}}
+	spec, err := json.Marshal(get(w).Spec)
+	if err != nil {
+		return err
+	}
+	description.Spec = spec
+	for _, s := range w.Pods.Sandboxes() {
+		record := w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
+		m := format.Manifest{Version: format.Version, Backup: backupID, Cluster: uid, Node: format.Node{
+			Name: s.Name(), HostID: record.Status.HostID, Tokens: record.Status.Tokens,
+			Datacenter: record.Spec.Configuration.DatacenterName, Rack: record.Spec.Configuration.RackName,
+			CassandraVersion: record.Status.Version,
+		}}
+		files := s.Content(v1alpha1.VolumeData).Data.Saved()
+		for _, keyspace := range slices.Sorted(maps.Keys(files)) {
+			sum := sha256.Sum256(files[keyspace])
+			f := format.File{Name: "Data.db", Size: int64(len(files[keyspace])), SHA256: hex.EncodeToString(sum[:])}
+			m.Tables = append(m.Tables, format.Table{Keyspace: keyspace, Name: "rows", ID: "1",
+				SSTables: []format.SSTable{{Name: "nb-1-big", Files: []format.File{f}}}})
+			// Replicas hold the same here.
+			if err := put(w, format.BlobKey(uid, f.SHA256), files[keyspace]); err != nil &&
+				!errors.Is(err, store.ErrExists) {
+				return err
+			}
+		}
+		if err := putJSON(w, format.ManifestKey(uid, backupID, m.Node.HostID), m); err != nil {
+			return err
+		}
+		description.Nodes = append(description.Nodes, m.Node)
+	}
+	return putJSON(w, format.BackupKey(uid, backupID), description)
+}
+
+func putJSON(w *world.World, key string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", key, err)
+	}
+	return put(w, key, text)
+}
+
+func put(w *world.World, key string, content []byte) error {
+	return w.Pods.Bucket.Put(context.Background(), key, bytes.NewReader(content), int64(len(content)))
+}

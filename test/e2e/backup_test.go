@@ -1,0 +1,136 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/test/e2e/scene"
+)
+
+// bucket serves an object store in this process, at the address by which pods reach it, and makes
+// the CassandraBackupStore main of it.
+func bucket(t *testing.T, ring *scene.Ring) store.Store {
+	t.Helper()
+	route, err := net.Dial("udp", net.JoinHostPort(ring.Nodes(t.Context())[0].Status.Address, "9"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, err := net.SplitHostPort(route.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = route.Close() // nothing was sent
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := s3mem.New()
+	if err := backend.CreateBucket("backups"); err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: gofakes3.New(backend).Server(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(listener) }() // it is closed at the end
+	t.Cleanup(func() { _ = server.Close() })
+	keys := map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}
+	spec := v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1",
+		Endpoint: "http://" + listener.Addr().String(), SecretName: "backup-keys"}}
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ring.Namespace, Name: name} }
+	if err := errors.Join(
+		ring.Kubernetes.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: named("backup-keys"), Data: keys}),
+		ring.Kubernetes.Client.Create(t.Context(), &v1alpha1.CassandraBackupStore{ObjectMeta: named("main"), Spec: spec}),
+	); err != nil {
+		t.Fatal(err)
+	}
+	to, err := store.Open(spec, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestBackup: a ring that clients write to is backed up twice, the second time while a JVM is
+// killed and the operator starts again. Each backup has all files of all nodes, and the second one
+// sends less than the first.
+func TestBackup(t *testing.T) {
+	ring := threeRacks(t)
+	to := bucket(t, ring)
+	nodes := ring.NodeNames(t.Context())
+	var first, second *v1alpha1.CassandraBackup
+	while(t, ring, servedThroughout, "the ring is backed up", func() (err error) {
+		first, err = ring.BackUp(t.Context(), "first", "main")
+		return err
+	})
+	while(t, ring, gapsAreShort, "the ring is backed up, and a JVM is killed", func() (err error) {
+		if err = ring.KillJVM(t.Context(), nodes[0]); err == nil {
+			second, err = ring.BackUp(t.Context(), "second", "main")
+		}
+		return err
+	})
+	if second.Status.NewBytes >= first.Status.NewBytes {
+		t.Errorf("the second backup has sent %d bytes, the first %d", second.Status.NewBytes, first.Status.NewBytes)
+	}
+	for _, b := range []*v1alpha1.CassandraBackup{first, second} {
+		if err := whole(t, to, b, len(nodes)); err != nil {
+			t.Errorf("backup %s: %v", b.Name, err)
+		}
+	}
+}
+
+// whole says what of a backup is not in a store.
+func whole(t *testing.T, in store.Store, b *v1alpha1.CassandraBackup, nodes int) error {
+	there, members := map[string]int64{}, map[string]bool{}
+	if err := in.List(t.Context(), "", func(o store.Object) error { there[o.Key] = o.Size; return nil }); err != nil {
+		return err
+	}
+	uid := ""
+	for key := range there {
+		if id, rest, _ := strings.Cut(key, "/"); rest == "backups/"+b.Status.ID+".json" {
+			uid = id
+		}
+	}
+	for _, n := range b.Status.Nodes {
+		key := format.ManifestKey(uid, b.Status.ID, n.Member)
+		if _, is := there[key]; !is || uid == "" {
+			return fmt.Errorf("%s is not there", key)
+		}
+		members[n.Member] = true
+		content, err := in.Get(t.Context(), key)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(content)
+		m, wrong := format.Decode[format.Manifest](text)
+		if err := errors.Join(err, content.Close(), wrong); err != nil {
+			return err
+		}
+		for _, table := range m.Tables {
+			for _, s := range table.SSTables {
+				for _, f := range s.Files {
+					if size, is := there[format.BlobKey(uid, f.SHA256)]; !is || size != f.Size {
+						return fmt.Errorf("%s-%s of %s.%s of %s is not there", s.Name, f.Name, table.Keyspace, table.Name, n.Node)
+					}
+				}
+			}
+		}
+	}
+	if len(members) != nodes {
+		return fmt.Errorf("it is of the members %v", members)
+	}
+	return nil
+}
