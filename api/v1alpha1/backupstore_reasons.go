@@ -2,7 +2,8 @@ package v1alpha1
 
 // Reasons of ConditionReady of a CassandraBackupStore. docs/guide/backup-stores.md says what helps.
 const (
-	// ReasonStoreUsable – an object was written, read, listed and deleted, and all is as it must be.
+	// ReasonStoreUsable – an object was written, read, listed and deleted, and all is as it must
+	// be.
 	ReasonStoreUsable = "Usable"
 	// ReasonSecretMissing – there is no Secret of the name.
 	ReasonSecretMissing = "SecretMissing"

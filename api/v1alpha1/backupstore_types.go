@@ -86,7 +86,8 @@ type S3Store struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z_-][0-9A-Za-z._-]*(/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$')`,message=`prefix must be names of letters, digits, dots, hyphens and underscores with slashes between them, such as cassandra/orders`
 	Prefix string `json:"prefix,omitempty"`
 
-	// Region of the bucket. Required without an endpoint; with one, the service is asked by default.
+	// Region of the bucket. Required without an endpoint; with one, the service is asked by
+	// default.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

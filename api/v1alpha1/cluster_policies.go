@@ -74,9 +74,10 @@ type ReplacementPolicy struct {
 	Repair ReplacementRepair `json:"repair,omitempty"`
 }
 
-// Exception is a person's word about one node, for a time.
+// Exception is a person's word about one node, or the ring, for a time.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'TurnOffPassword' || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'TurnOffPassword' || !has(self.node) && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type TurnOffPassword needs reason, and takes no node: it is about the ring'`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AcceptLoss') == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss alone' : ' needs keyspace: the one of which writes may be lost')`

@@ -245,9 +245,9 @@ type Datacenter struct {
 	// +kubebuilder:validation:MaxItems=20
 	Racks []Rack `json:"racks"`
 
-	// AllowFewerRacks lets the last node of a rack leave even if the datacenter has fewer racks then
-	// than a keyspace has replicas: nodes of one rack hold two replicas of a row, and both are down
-	// with it.
+	// AllowFewerRacks lets the last node of a rack leave even if the datacenter has fewer racks
+	// then than a keyspace has replicas: nodes of one rack hold two replicas of a row, and both are
+	// down with it.
 	// +optional
 	AllowFewerRacks bool `json:"allowFewerRacks,omitempty"`
 

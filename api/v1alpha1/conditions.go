@@ -114,7 +114,8 @@ const (
 	// ReasonAdoptionIncomplete – not all disks of the cluster that is to be adopted are there, or
 	// they contradict each other.
 	ReasonAdoptionIncomplete = "AdoptionIncomplete"
-	// ReasonRestoreImpossible – the ring cannot be made from the backup that bootstrap.restore names.
+	// ReasonRestoreImpossible – the ring cannot be made from the backup that bootstrap.restore
+	// names.
 	ReasonRestoreImpossible = "RestoreImpossible"
 	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a
 	// quota.

@@ -73,7 +73,8 @@ type InternodeEncryption struct {
 	// Mode: Required refuses nodes without a certificate of this cluster; Optional encrypts, and
 	// accepts plain connections; Disabled does not encrypt. Default: Required for a new ring; one
 	// that exists keeps what it was made with, and a ring that was made by an earlier release has
-	// Disabled. It cannot be changed once the ring forms.
+	// Disabled. A ring that exists gets there by passes over all nodes, of which each begins when
+	// every node has the one before.
 	// +optional
 	Mode EncryptionMode `json:"mode,omitempty"`
 }
@@ -84,14 +85,15 @@ type InternodeEncryption struct {
 type ClientEncryption struct {
 	// Mode: Optional accepts encrypted and plain connections on port 9042; Required refuses plain
 	// ones; Disabled accepts plain ones alone. Default: Optional for a new ring; one that exists
-	// keeps what it was made with, and a ring that was made by an earlier release has Disabled. It
-	// cannot be changed once the ring forms.
+	// keeps what it was made with, and a ring that was made by an earlier release has Disabled. A
+	// ring that exists gets there by passes over all nodes, and to Required when no client is
+	// connected without encryption.
 	// +optional
 	Mode EncryptionMode `json:"mode,omitempty"`
 
 	// ClientCertificates: Required refuses clients without a certificate that is signed by the
-	// authority in the Secret <cluster>-clients-ca. Default: None. It cannot be changed once the
-	// ring forms.
+	// authority in the Secret <cluster>-clients-ca. Default: None for a new ring; one that exists
+	// keeps what it was made with. Which clients have none cannot be seen beforehand.
 	// +optional
 	ClientCertificates ClientCertificates `json:"clientCertificates,omitempty"`
 }
@@ -107,7 +109,8 @@ type Certificates struct {
 	Lifetime *metav1.Duration `json:"lifetime,omitempty"`
 }
 
-// EncryptionStatus says what is encrypted in a ring.
+// EncryptionStatus says what is encrypted in a ring: what all of its nodes run. While they are
+// brought from one mode to another, that is the one which refuses less.
 type EncryptionStatus struct {
 	// Internode is the traffic between nodes.
 	// +optional
@@ -122,11 +125,16 @@ type EncryptionStatus struct {
 	NextExpiry *metav1.Time `json:"nextExpiry,omitempty"`
 }
 
-// NodeEncryption is how a node encrypts: what its ring was made with.
+// NodeEncryption is how a node encrypts.
 type NodeEncryption struct {
 	// Internode is the traffic between nodes.
 	// +required
 	Internode EncryptionMode `json:"internode"`
+
+	// ConnectsPlain says that with Optional the node itself connects to others without encryption:
+	// some of them may have Disabled.
+	// +optional
+	ConnectsPlain bool `json:"connectsPlain,omitempty"`
 
 	// Clients are the connections of CQL.
 	// +required
@@ -135,6 +143,21 @@ type NodeEncryption struct {
 	// ClientCertificates that are asked for.
 	// +required
 	ClientCertificates ClientCertificates `json:"clientCertificates"`
+}
+
+// NotEncrypted is a ring that was made without encryption.
+func NotEncrypted() NodeEncryption {
+	return NodeEncryption{Internode: EncryptionDisabled, Clients: EncryptionDisabled,
+		ClientCertificates: ClientCertificatesNone}
+}
+
+// OrNotEncrypted is the encryption of a node of a ring that may have been made by an earlier
+// release of Helenus.
+func (e *NodeEncryption) OrNotEncrypted() NodeEncryption {
+	if e == nil {
+		return NotEncrypted()
+	}
+	return *e
 }
 
 // Has says that a node has certificates for a use.

@@ -44,7 +44,7 @@ const (
 
 // ExceptionType is what a person asks for.
 //
-// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;RemoveFirst
+// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;RemoveFirst;RolesReady;TurnOffPassword
 type ExceptionType string
 
 const (
@@ -64,6 +64,12 @@ const (
 	// ExceptionRemoveFirst – the node leaves before others of its rack, once the spec has fewer of
 	// them than there are.
 	ExceptionRemoveFirst ExceptionType = "RemoveFirst"
+	// ExceptionRolesReady – the roles of the applications are made, at the node, which is the first
+	// of the ring to ask for passwords: it opens to clients, and others follow.
+	ExceptionRolesReady ExceptionType = "RolesReady"
+	// ExceptionTurnOffPassword – a ring that asks for passwords may get the authentication mode
+	// None: everybody who reaches it is let in, with all permissions. It takes no node.
+	ExceptionTurnOffPassword ExceptionType = "TurnOffPassword"
 )
 
 // ExceptionState is what became of an exception.

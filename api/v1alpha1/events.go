@@ -1,7 +1,8 @@
 package v1alpha1
 
 // Reasons of the Events that follow from a change of the status of a CassandraCluster, a
-// CassandraTaskSchedule or a CassandraBackupStore, one Event for each change. docs/guide/status.md explains each one.
+// CassandraTaskSchedule or a CassandraBackupStore, one Event for each change. docs/guide/status.md
+// explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.
 	EventFormed = "Formed"

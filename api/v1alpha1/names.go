@@ -120,7 +120,8 @@ func DisruptionBudgetName(cluster, datacenter string) string { return cluster + 
 // NetworkPolicyName is the NetworkPolicy of all pods of a cluster.
 func NetworkPolicyName(cluster string) string { return cluster }
 
-// DefaultsName is the ConfigMap of users with what the nodes of new rings of its namespace are like.
+// DefaultsName is the ConfigMap of users with what the nodes of new rings of its namespace are
+// like.
 const DefaultsName = "helenus-defaults"
 
 // PodMonitorName is the PodMonitor of all pods of a cluster.

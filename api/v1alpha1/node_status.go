@@ -221,6 +221,10 @@ type ConfigurationStatus struct {
 	// +optional
 	Revision int32 `json:"revision,omitempty"`
 
+	// Encryption that the running JVM was started with; nil where nothing is encrypted.
+	// +optional
+	Encryption *NodeEncryption `json:"encryption,omitempty"`
+
 	// RestartNeeded says that the spec has changes which the running JVM cannot take over.
 	// +optional
 	RestartNeeded bool `json:"restartNeeded"`

@@ -382,13 +382,13 @@ type NodeConfiguration struct {
 	// +kubebuilder:validation:Maximum=256
 	NumTokens int32 `json:"numTokens"`
 
-	// Authentication that the ring was made with; empty in a ring that was made by an earlier
-	// release of Helenus. With it, no start of the node makes Cassandra's default superuser.
+	// Authentication of the node; empty in a ring that was made without by an earlier release of
+	// Helenus. With it, no start of the node makes Cassandra's default superuser.
 	// +optional
 	Authentication AuthenticationMode `json:"authentication,omitempty"`
 
-	// Encryption that the ring was made with; nil in a ring that was made by an earlier release of
-	// Helenus: nothing is encrypted there.
+	// Encryption of the stage that the ring is in; nil in a ring that was made by an earlier
+	// release of Helenus, and was not asked to encrypt since: nothing is encrypted there.
 	// +optional
 	Encryption *NodeEncryption `json:"encryption,omitempty"`
 

@@ -20,7 +20,8 @@ const (
 	BlockedDiskNotAdoptable Reason = "DiskNotAdoptable"
 	// BlockedDuplicateHostID – two disks have the same host ID: one is a copy of the other.
 	BlockedDuplicateHostID Reason = "DuplicateHostID"
-	// BlockedBackupUnreadable – what the backup holds that the ring is to be made from is not known.
+	// BlockedBackupUnreadable – what the backup holds that the ring is to be made from is not
+	// known.
 	BlockedBackupUnreadable Reason = "BackupUnreadable"
 	// BlockedBackupDoesNotFit – no ring as the spec describes can be made from the backup.
 	BlockedBackupDoesNotFit Reason = "BackupDoesNotFit"
@@ -63,6 +64,11 @@ const (
 	// the release changes or the ring stops, for any, or batches. In status.notices once they are
 	// no longer waited for.
 	BlockedHintsNotDelivered Reason = "HintsNotDelivered"
+	// BlockedEncryptionStageIncomplete – a node does not run the stage of encryption yet that the
+	// next one rests on, or has no certificate for that.
+	BlockedEncryptionStageIncomplete Reason = "EncryptionStageIncomplete"
+	// BlockedPlainClients – clients that are to be refused are connected without encryption.
+	BlockedPlainClients Reason = "PlainClients"
 	// BlockedClientTrafficOpen – a node of a ring that is to stop is still open to clients, or
 	// nobody knows whether it is.
 	BlockedClientTrafficOpen Reason = "ClientTrafficOpen"
@@ -144,6 +150,9 @@ const (
 	BlockedAgentUnreachable Reason = "AgentUnreachable"
 	// BlockedRollOutHeld – disruption.holdAfter has a roll-out wait for a person.
 	BlockedRollOutHeld Reason = "RollOutHeld"
+	// BlockedRolesNotReady – the first node that asks for passwords is closed to clients until a
+	// person says that the roles of the applications are made.
+	BlockedRolesNotReady Reason = "RolesNotReady"
 	// BlockedChangedNodeDown – a node that a roll-out has changed does not come up again.
 	BlockedChangedNodeDown Reason = "ChangedNodeDown"
 	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
@@ -269,6 +278,8 @@ const (
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticePasswordsTurnedOff – the ring stops asking for passwords, node by node.
+	NoticePasswordsTurnedOff Reason = "PasswordsTurnedOff"
 	// NoticeUpdateAvailable – nodes are made by the rules of an earlier release of Helenus.
 	NoticeUpdateAvailable Reason = "UpdateAvailable"
 	// NoticeAgentOutdated – an agent is of another release, and somebody has taken the image of

@@ -66,7 +66,9 @@ type Security struct {
 type Authentication struct {
 	// Mode: Password asks everybody for the name and the password of a role; None lets everybody
 	// in. Default: Password for a new ring; one that exists keeps what it was made with, and a ring
-	// that was made by an earlier release has None. It cannot be changed once the ring forms.
+	// that was made by an earlier release has None. A ring that exists is changed node by node:
+	// to Password once an exception RolesReady says that the applications have roles, and to None
+	// with an exception TurnOffPassword.
 	// +optional
 	Mode AuthenticationMode `json:"mode,omitempty"`
 
@@ -99,9 +101,13 @@ type SecurityStatus struct {
 
 // AuthenticationStatus says who may log in to a ring.
 type AuthenticationStatus struct {
-	// Mode that the ring is, or will be, made with.
+	// Mode that all nodes have, or will be made with.
 	// +optional
 	Mode AuthenticationMode `json:"mode,omitempty"`
+
+	// Next is the mode that the nodes get, one after the other; empty if all have theirs.
+	// +optional
+	Next AuthenticationMode `json:"next,omitempty"`
 
 	// Superuser is the role with all rights; none with mode None.
 	// +optional

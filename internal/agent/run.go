@@ -111,8 +111,7 @@ func install(o Options) error {
 	})
 }
 
-// uploads is how many files are put into a store of backups at a time: each takes up to two parts of
-// 8 MiB.
+// uploads is how many files are put into a store of backups at a time: each takes parts of 8 MiB.
 const uploads = 2
 
 // assemble makes the agent and its line to the API server out of the pod.

@@ -35,8 +35,8 @@ func Digest(answer *facts.Agent) string {
 }
 
 // Same says that two answers differ only in the time at which they were given, and in what changes
-// all the time: the size of the nodes' data, hints, batches, incremental repairs, and when an
-// address was last used.
+// all the time: the size of the nodes' data, hints, batches, incremental repairs, clients, and
+// when an address was last used.
 func Same(a, b *facts.Agent) bool { return digest(a) == digest(b) }
 
 func digest(answer *facts.Agent) string {
@@ -48,7 +48,7 @@ func digest(answer *facts.Agent) string {
 	}
 	if answer.Ring != nil {
 		ring := *answer.Ring
-		ring.Hints, ring.Unfinished = nil, nil
+		ring.Hints, ring.Unfinished, ring.PlainClients = nil, nil, nil
 		ring.Endpoints = slices.Clone(ring.Endpoints)
 		for i := range ring.Endpoints {
 			ring.Endpoints[i].Load = 0

@@ -12,5 +12,6 @@ const (
 	beanCaches            = "org.apache.cassandra.db:type=Caches"
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
+	beanClients           = "org.apache.cassandra.metrics:type=Client,name=Connections"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )

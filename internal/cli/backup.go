@@ -75,9 +75,9 @@ func (s *settings) giveBackup(ctx context.Context, c *connection, cluster string
 			"CassandraBackup %s is created; kubectl helenus backups %s shows how far it is\n", object.Name, cluster)
 		return err
 	}
-	return s.await(ctx, c, "CassandraBackup", object, func() (string, bool, bool) {
+	return s.await(ctx, c, "CassandraBackup", object, func() (string, string, bool, bool) {
 		of := &object.Status
-		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Phase.Final(),
+		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Message, of.Phase.Final(),
 			of.Phase == v1alpha1.BackupComplete
 	})
 }

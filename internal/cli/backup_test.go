@@ -17,7 +17,7 @@ import (
 // A backup is created as its flags say, and waited for until it has finished.
 func TestBackup(t *testing.T) {
 	for phase, wrong := range map[v1alpha1.BackupPhase]string{
-		v1alpha1.BackupComplete: "", v1alpha1.BackupIncomplete: "has failed: Incomplete 2/3 a node is gone",
+		v1alpha1.BackupComplete: "", v1alpha1.BackupIncomplete: "has failed: a node is gone",
 	} {
 		asked := 0
 		c := to(t, interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, key client.ObjectKey,

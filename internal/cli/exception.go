@@ -243,3 +243,23 @@ It writes an exception into the spec of the CassandraCluster, with your rights.`
 		return nil
 	},
 }
+
+var rolesReady = word{
+	kind: v1alpha1.ExceptionRolesReady, use: "roles-ready",
+	said:    "opens to clients, and others ask for passwords after it",
+	example: "orders and billing have their roles",
+	short:   "Say that the roles of your applications are made",
+	long: `Says that the roles of your applications are made at NODE, the first node of a ring to ask
+for passwords: it opens to clients, is watched for the soak, and the others follow.
+
+It writes an exception into the spec of the CassandraCluster, with your rights.`,
+	check: func(node *v1alpha1.CassandraNode, cluster *v1alpha1.CassandraCluster) error {
+		if !slices.ContainsFunc(cluster.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return b.Reason == v1alpha1.BlockedRolesNotReady && slices.Contains(b.Nodes, node.Name)
+		}) {
+			return fmt.Errorf("node %s does not wait for roles: status.blocked of CassandraCluster %s has no %s for it",
+				node.Name, cluster.Name, v1alpha1.BlockedRolesNotReady)
+		}
+		return nil
+	},
+}

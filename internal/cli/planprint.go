@@ -65,6 +65,9 @@ func planRollOut(w io.Writer, r *plan.RollOut) {
 	if estimate := r.Estimate.Duration; estimate > 0 {
 		fmt.Fprintf(w, "The waves take about %s, by the last restarts.\n", duration.HumanDuration(estimate))
 	}
+	for _, pass := range r.Passes {
+		fmt.Fprintf(w, "Then, once every node runs that, in waves again: %s\n", pass)
+	}
 	if r.Held != "" {
 		fmt.Fprintf(w, "No further wave is foreseen: %s\n", oneLine(r.Held))
 	}

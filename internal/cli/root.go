@@ -32,6 +32,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
   status           what a cluster is like: conditions, the step that is open, every node
   plan             what the operator would do next, and what keeps it from doing so
   console          both, kept up to date, in your browser
+  backups          the backups of a cluster
   report           all that is known of a cluster, in a file to pass on
   doctor           what is wrong with the installation and with clusters
   uninstall        what is left, and what would hang, if Helenus is removed
@@ -45,11 +46,13 @@ and, with your rights, changes what they are asked to do:
   stop             stop all nodes of a cluster
   start            start all nodes of a cluster that is stopped
   task             have nodes run an operation, such as cleanup, repair or restart
+  backup           put what all nodes of a cluster hold into a store
   debug            stop Cassandra on a node, and keep its pod to look into
   replace          have a lost node replaced for which that is recommended, or give up a disk
   repair           have a node repaired for which that is recommended
   remove-first     have a node leave before others of its rack
   start-anyway     let a node start that was down for longer than deletions are kept
+  roles-ready      say that the roles of your applications are made
   superuser reset  give the superuser the password of his Secret, whatever he has
   clear-leftovers  remove what a cluster that is gone has left
 
@@ -77,7 +80,8 @@ func New(version string, streams Streams) *cobra.Command {
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
 		newBackup(s), newBackups(s))
-	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst))
+	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),
+		s.command(rolesReady))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

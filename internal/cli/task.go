@@ -144,9 +144,9 @@ func (s *settings) createTask(ctx context.Context, c *connection, cluster string
 
 // awaitTask says how far a task is until it has finished. One that has failed is an error.
 func (s *settings) awaitTask(ctx context.Context, c *connection, task *v1alpha1.CassandraTask) error {
-	return s.await(ctx, c, "CassandraTask", task, func() (string, bool, bool) {
+	return s.await(ctx, c, "CassandraTask", task, func() (string, string, bool, bool) {
 		of := &task.Status
-		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Finished(),
+		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Message, of.Finished(),
 			of.Phase == v1alpha1.TaskSucceeded
 	})
 }
@@ -154,14 +154,15 @@ func (s *settings) awaitTask(ctx context.Context, c *connection, task *v1alpha1.
 // await says how far an object is until it has finished, once in each word. If it has not succeeded
 // that is an error.
 func (s *settings) await(ctx context.Context, c *connection, kind string, object client.Object,
-	far func() (says string, finished, succeeded bool)) error {
-	said, succeeded := "", false
+	far func() (says, why string, finished, succeeded bool)) error {
+	said, why, succeeded := "", "", false
 	err := wait.PollUntilContextCancel(ctx, taskPoll, true, func(ctx context.Context) (bool, error) {
 		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, err
 		}
-		line, finished, good := far()
-		succeeded = good
+		var line string
+		var finished bool
+		line, why, finished, succeeded = far()
 		if line = oneLine(line); line == said {
 			return finished, nil
 		}
@@ -173,7 +174,7 @@ func (s *settings) await(ctx context.Context, c *connection, kind string, object
 		return fmt.Errorf("wait for %s %s: %w", kind, object.GetName(), err)
 	}
 	if !succeeded {
-		return fmt.Errorf("%s %s has failed: %s", kind, object.GetName(), said)
+		return fmt.Errorf("%s %s has failed: %s", kind, object.GetName(), why)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func (s *Server) fleet(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	answers := map[types.NamespacedName]bool{}
 	for _, c := range all {
 		may, known := false, true
-		for _, of := range []types.NamespacedName{{}, {Namespace: c.Namespace}, {Namespace: c.Namespace, Name: c.Cluster}} {
+		for _, of := range []types.NamespacedName{{}, {Namespace: c.Namespace},
+			{Namespace: c.Namespace, Name: c.Cluster}} {
 			if may, known = answers[of]; !known && len(answers) < mostReviews {
 				if may, _, err = s.Reviews.May(ctx, "get", user, of); err != nil {
 					s.fail(w, "authorise", err)

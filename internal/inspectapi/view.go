@@ -67,8 +67,8 @@ type ViewNode struct {
 	Load     int64 `json:"load,omitempty"`
 	Free     int64 `json:"free,omitempty"`
 	Capacity int64 `json:"capacity,omitempty"`
-	// Owns is the share, from 0 to 1, of the datacenter's stored bytes that belongs on the node, for
-	// the keyspace for which that is the largest.
+	// Owns is the share, from 0 to 1, of the datacenter's stored bytes that belongs on the node,
+	// for the keyspace for which that is the largest.
 	Owns float64 `json:"owns,omitempty"`
 	// Tokens are its places in the ring, from 0 to 65535; empty while it has none.
 	Tokens []uint16 `json:"tokens,omitempty"`

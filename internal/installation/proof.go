@@ -29,8 +29,9 @@ const (
 
 // Condition is what a proof comes to, or that it could not be made.
 func (p Proof) Condition(now time.Time, err error) metav1.Condition {
-	out := metav1.Condition{Type: Proven, Status: metav1.ConditionTrue, Reason: "Proven", LastTransitionTime: metav1.NewTime(now),
-		Message: fmt.Sprintf("it has all %d rights, and the policies bite", p.Rights.Asked)}
+	out := metav1.Condition{Type: Proven, Status: metav1.ConditionTrue, Reason: "Proven",
+		LastTransitionTime: metav1.NewTime(now),
+		Message:            fmt.Sprintf("it has all %d rights, and the policies bite", p.Rights.Asked)}
 	reason, problem := p.Problem()
 	switch {
 	case err != nil:
@@ -122,7 +123,8 @@ func (p Proof) Problem() (reason string, err error) {
 	case len(p.Rights.Missing) > 0:
 		return "RightsMissing", fmt.Errorf("the operator may not %s", words.List(p.Rights.Missing, mostNames))
 	case len(p.Policies.Missing) > 0:
-		return "PoliciesMissing", fmt.Errorf("admission policies are missing: %s", words.List(p.Policies.Missing, mostNames))
+		return "PoliciesMissing", fmt.Errorf("admission policies are missing: %s",
+			words.List(p.Policies.Missing, mostNames))
 	case len(p.Policies.Different) > 0:
 		return "PoliciesMissing", fmt.Errorf("admission policies are not as in this release: %s",
 			words.List(p.Policies.Different, mostNames))

@@ -25,12 +25,10 @@ func (r *Reader) defaults(ctx context.Context, s *facts.Snapshot, user *v1alpha1
 		case err != nil:
 			return fmt.Errorf("get the defaults of the namespace: %w", err)
 		}
-		node, err := render.ParseDefaults(given.Data)
-		if err != nil {
-			s.Defaults.Problem = err.Error()
+		s.Defaults.Node, s.Defaults.Problem = defaultsOf(given)
+		if s.Defaults.Problem != "" {
 			return nil
 		}
-		s.Defaults.Node = node
 	} else if made := s.Ledger.MadeWith; made != nil {
 		s.Defaults.Node = made.Defaults
 	}
@@ -38,4 +36,13 @@ func (r *Reader) defaults(ctx context.Context, s *facts.Snapshot, user *v1alpha1
 		s.Cluster = render.WithDefaults(user, s.Defaults.Node)
 	}
 	return nil
+}
+
+// defaultsOf are the defaults in a ConfigMap, or what is wrong with them.
+func defaultsOf(given *corev1.ConfigMap) (node *v1alpha1.NodeSettings, problem string) {
+	node, err := render.ParseDefaults(given.Data)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return node, ""
 }

@@ -114,7 +114,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
 	o *objects, store *consistency.Store) error {
 	cluster := snapshot.Cluster
-	if !snapshot.AsksForPasswords() {
+	if !snapshot.AsksForPasswords() && (snapshot.Ledger == nil || snapshot.Ledger.Authentication == nil) {
 		return nil
 	}
 	made := snapshot.Ledger != nil && snapshot.Ledger.MadeWith != nil

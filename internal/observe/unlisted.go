@@ -29,7 +29,7 @@ func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 	if s.NetworkPolicy() == v1alpha1.NetworkPolicyManaged {
 		shared = append(shared, render.NetworkPolicy(s.Cluster, s.Install))
 	}
-	for _, use := range s.Encryption().Uses() {
+	for _, use := range s.CertificateUses(s.Encryption()) {
 		shared = append(shared, render.CertificateSecret(render.OwnerOf(s.Cluster), use, nil))
 		if use == v1alpha1.UseClients {
 			shared = append(shared, render.ClientsAuthority(render.OwnerOf(s.Cluster), ""))

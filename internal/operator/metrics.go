@@ -37,7 +37,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: metrics.Passes.Name, Help: metrics.Passes.Help,
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
-		proven:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.Proven.Name, Help: metrics.Proven.Help}, nil),
+		proven: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.Proven.Name,
+			Help: metrics.Proven.Help}, nil),
 		known:    map[string]*prometheus.Desc{},
 		clusters: map[types.NamespacedName][]metrics.Sample{},
 	}

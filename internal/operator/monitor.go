@@ -136,10 +136,11 @@ func (r *Monitors) follow(ctx context.Context) (bool, error) {
 	}
 	watching, unwatch := context.WithCancel(r.ctx)
 	object.SetGroupVersionKind(render.MonitorKind)
+	wake := func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
+		return ofCluster(ctx, o)
+	}
 	if err := r.controller.Watch(source.Kind(monitors, object,
-		handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
-			return ofCluster(ctx, o)
-		}))); err != nil {
+		handler.TypedEnqueueRequestsFromMapFunc(wake))); err != nil {
 		unwatch()
 		return false, fmt.Errorf("watch PodMonitors: %w", err)
 	}

@@ -54,8 +54,8 @@ type Options struct {
 	// MetricsAddress and HealthAddress are where it listens, such as :8080; 0 turns one off.
 	MetricsAddress string
 	HealthAddress  string
-	// InspectAddress is where it answers `kubectl helenus plan` and `console`, such as 127.0.0.1:8082; 0 turns it
-	// off.
+	// InspectAddress is where it answers `kubectl helenus plan` and `console`, such as
+	// 127.0.0.1:8082; 0 turns it off.
 	InspectAddress string
 	Log            logr.Logger
 }

@@ -56,7 +56,7 @@ func object(t *testing.T, from store.Store, key string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer content.Close()
+	defer content.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(content)
 	if err != nil {
 		t.Fatal(err)

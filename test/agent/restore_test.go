@@ -7,9 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -19,9 +18,6 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -30,31 +26,6 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/layout"
 )
-
-// backups serves a bucket on the bridge, and returns how agents and the test reach it.
-func (w *world) backups() (v1alpha1.BackupStoreSpec, store.Store) {
-	w.t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket("backups"); err != nil {
-		w.t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "10.199.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	server := &http.Server{Handler: gofakes3.New(backend).Server(), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }() // it is closed at the end
-	w.top.Cleanup(func() { _ = server.Close() })
-	spec := v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "us-east-1", SecretName: "store",
-		Endpoint: "http://" + listener.Addr().String()}}
-	secret := map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}
-	w.api.Put("/api/v1/namespaces/"+namespace+"/secrets/store", corev1.Secret{Data: secret})
-	opened, err := store.Open(spec, secret)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return spec, opened
-}
 
 var component = regexp.MustCompile(`^([a-z]{2}-[^-]+-[a-z]+)-(.+)$`)
 
@@ -71,7 +42,7 @@ func upload(t *testing.T, to store.Store, p *pod, n format.Node) *format.Manifes
 	put := func(key string, content []byte) {
 		t.Helper()
 		if err := to.Put(t.Context(), key, bytes.NewReader(content), int64(len(content))); err != nil &&
-			err != store.ErrExists {
+			!errors.Is(err, store.ErrExists) {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +123,7 @@ func TestBornFromABackup(t *testing.T) {
 	source := w.newPod(0)
 	w.setSeeds(source.address)
 	logins := w.putSecrets()
-	spec, backups := w.backups()
+	spec, backups := w.bucket()
 	succeeds := func(p *pod, id string, o v1alpha1.OperationType, a *v1alpha1.OperationArguments) {
 		w.t.Helper()
 		if s := w.operate(w.t, p, id, o, a); s.Phase != v1alpha1.OperationSucceeded {

@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/pki"
 )
@@ -261,4 +262,104 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// TestEncryptALivingRing takes two nodes from no encryption to all of it and back, by the stages
+// that the operator goes through, one node after the other. While neither restarts they see each
+// other up.
+func TestEncryptALivingRing(t *testing.T) {
+	w := newWorld(t)
+	pods := []*pod{w.newPod(0), w.newPod(1)}
+	w.setSeeds(pods[0].address, pods[1].address)
+	internode, clients := newTrust(t), newTrust(t)
+	for _, p := range pods {
+		internode.give(p, v1alpha1.UseInternode)
+		clients.give(p, v1alpha1.UseClients)
+		p.start()
+	}
+	w.awaitEmpty(pods...)
+	w.part("form", func(*testing.T) { w.form(pods...) })
+	see := func(t *testing.T) (down string) {
+		t.Helper()
+		for i, p := range pods {
+			if e, _ := p.ask(t).Ring.ByAddress(pods[1-i].address); !e.Live {
+				return p.name + " sees " + pods[1-i].name + " down"
+			}
+		}
+		return ""
+	}
+	stage, count := v1alpha1.NotEncrypted(), 0
+	reach := func(t *testing.T, next v1alpha1.NodeEncryption) {
+		t.Helper()
+		for _, p := range pods {
+			began := time.Now()
+			count++
+			id := fmt.Sprintf("stage-%d", count)
+			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
+				s.Configuration.Encryption = &next
+				s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: id}}
+			})
+			w.await(p.name, "restarted", 4*time.Minute, func(r *v1alpha1.CassandraNode) bool {
+				done, runs := r.Status.Restart, r.Status.Configuration
+				return done != nil && done.ID == id && done.FinishedAt != nil && r.Status.Ready && runs != nil &&
+					runs.Encryption.OrNotEncrypted() == next
+			})
+			for down := see(t); down != ""; down = see(t) {
+				if time.Since(began) > 5*time.Minute {
+					t.Fatalf("at %+v: %s", next, down)
+				}
+			}
+			for settled := time.Now(); time.Since(settled) < 30*time.Second; { // longer than a conviction takes
+				if down := see(t); down != "" {
+					t.Fatalf("at %+v, while neither restarts: %s", next, down)
+				}
+			}
+		}
+		stage = next
+		for _, p := range pods {
+			if got, want := p.refusesPlain(t), next.Internode == v1alpha1.EncryptionRequired; got != want {
+				t.Errorf("at %+v node %s refuses what is in clear: %v", next, p.name, got)
+			}
+		}
+	}
+	walk := func(t *testing.T, mode v1alpha1.EncryptionMode) {
+		t.Helper()
+		to := v1alpha1.NodeEncryption{Internode: mode, Clients: mode,
+			ClientCertificates: v1alpha1.ClientCertificatesNone}
+		for stage != to {
+			reach(t, facts.EncryptionAfter(stage, to))
+		}
+	}
+	none := func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }
+	connect := func(t *testing.T, config *tls.Config) (*cql.Session, error) {
+		t.Helper()
+		return cql.ConnectTLS(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(pods[0].address), layout.NativePort),
+			none, config)
+	}
+	w.part("optional", func(t *testing.T) {
+		walk(t, v1alpha1.EncryptionOptional)
+		plain, err := connect(t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.Close()
+		for began := time.Now(); len(pods[0].ask(t).Ring.PlainClients) == 0; {
+			if time.Since(began) > 2*time.Minute {
+				t.Fatalf("a plain client is not seen: %+v", pods[0].ask(t).Ring)
+			}
+		}
+		t.Logf("plain clients: %q", pods[0].ask(t).Ring.PlainClients)
+	})
+	w.part("required", func(t *testing.T) {
+		walk(t, v1alpha1.EncryptionRequired)
+		if _, err := connect(t, nil); err == nil {
+			t.Error("a plain client is let in")
+		}
+		if s, err := connect(t, &tls.Config{RootCAs: clients.pool()}); err != nil {
+			t.Error(err)
+		} else {
+			s.Close()
+		}
+	})
+	w.part("and back", func(t *testing.T) { walk(t, v1alpha1.EncryptionDisabled) })
 }

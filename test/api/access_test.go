@@ -216,7 +216,8 @@ func inForce(ctx context.Context, client dynamic.Interface, objects []*unstructu
 // operatorProbe makes a pod as the operator, of no cluster. The account that it would have is real,
 // and stays: without it the pod is refused before.
 func operatorProbe(ctx context.Context) error {
-	accounts, pods := corev1.SchemeGroupVersion.WithResource("serviceaccounts"), corev1.SchemeGroupVersion.WithResource("pods")
+	accounts := corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
 		"metadata": map[string]any{"name": v1alpha1.AgentServiceAccountName("demo")}}}
 	client, err := dynamic.NewForConfig(server)

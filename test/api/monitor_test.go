@@ -101,7 +101,9 @@ func TestPodMonitor(t *testing.T) {
 		t.Errorf("endpoint %v", endpoint)
 	}
 	must(t, of.Delete(t.Context(), "demo", metav1.DeleteOptions{}))
-	until("it is made again", func(o *unstructured.Unstructured) bool { return there(o) && o.GetUID() != first.GetUID() })
+	until("it is made again", func(o *unstructured.Unstructured) bool {
+		return there(o) && o.GetUID() != first.GetUID()
+	})
 	_, err := of.Patch(t.Context(), "demo", types.MergePatchType, []byte(`{"spec":{"podMetricsEndpoints":[]}}`),
 		metav1.PatchOptions{})
 	must(t, err)

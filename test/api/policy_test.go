@@ -350,8 +350,8 @@ func TestPolicies(t *testing.T) {
 		{"the operator makes a pod of a cluster", byOperator, func() error { return s.pod("", nil) }, ""},
 		{"the operator makes a pod of somebody else", byOperator, func() error {
 			return s.pod("metadata.labels", map[string]any{v1alpha1.LabelManagedBy: "somebody"})
-		}, "the operator makes pods of clusters alone: demo-dc1-r1-2 has not the labels app.kubernetes.io/managed-by and " +
-			"helenus.io/cluster"},
+		}, "the operator makes pods of clusters alone: demo-dc1-r1-2 has not the labels app.kubernetes.io/managed-by " +
+			"and helenus.io/cluster"},
 		{"the operator makes a pod with another account", byOperator,
 			func() error { return s.pod("spec.serviceAccountName", "app") },
 			"a pod of cluster demo has the service account demo-helenus-agent, and no token by itself"},

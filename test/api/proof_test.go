@@ -46,7 +46,8 @@ func TestProof(t *testing.T) {
 	want(prove(own, namespace(t)), metav1.ConditionTrue, "Proven")
 	must(t, installation.WriteStatus(t.Context(), own, "helenus-system", proven))
 	must(t, installation.WriteStatus(t.Context(), own, "helenus-system", proven))
-	if read, err := installation.ReadStatus(t.Context(), own, "helenus-system"); err != nil || read.Message != proven.Message {
+	if read, err := installation.ReadStatus(t.Context(), own, "helenus-system"); err != nil ||
+		read.Message != proven.Message {
 		t.Errorf("read %+v, %v", read, err)
 	}
 
@@ -66,7 +67,8 @@ func TestProof(t *testing.T) {
 
 	elsewhere := namespace(t)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
-	_, err := typedClient(t, server).CoreV1().ServiceAccounts(elsewhere).Create(t.Context(), account, metav1.CreateOptions{})
+	_, err := typedClient(t, server).CoreV1().ServiceAccounts(elsewhere).Create(t.Context(), account,
+		metav1.CreateOptions{})
 	must(t, err)
 	want(prove(with(withToken(tokenOf(t, elsewhere, "nobody", nil)))), metav1.ConditionFalse, "RightsMissing")
 }

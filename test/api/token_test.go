@@ -25,7 +25,9 @@ func serviceAccount(t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := typedClient(t, server).CoreV1().ServiceAccounts(namespace).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
+	if !apierrors.IsAlreadyExists(err) { // a controller makes the one named default
+		must(t, err)
+	}
 }
 
 // pod makes a pod that no host will ever run, which is enough for a token to be bound to it.

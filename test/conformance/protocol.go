@@ -41,16 +41,15 @@ var protocolChecks = []Check{
 		answers := s.do(t,
 			jolokia.Read("org.apache.cassandra.db:type=NoSuchBean", "X"),
 			jolokia.Read(storageService, "OperationMode", "NoSuchAttribute"),
-			jolokia.Exec(storageService, "noSuchOperation()"),
+			jolokia.Exec(storageService, "drainNothing()"), // of a name that the policy of Jolokia allows
 			jolokia.Exec(storageService, "drain(int)", 1),
 			jolokia.Exec(storageService, "getKeyspaceReplicationInfo(java.lang.String)", noSuchKeyspace),
-			jolokia.Write(storageService, "OperationMode", "NORMAL"),
 			jolokia.Read(storageService, "OperationMode"),
 		)
 		want := []error{
 			jolokia.ErrInstanceNotFound, jolokia.ErrAttributeNotFound, jolokia.ErrOperationNotFound,
 			jolokia.ErrOperationNotFound,
-			jolokia.ErrException, jolokia.ErrAttributeNotFound, nil,
+			jolokia.ErrException, nil,
 		}
 		for i, answer := range answers {
 			if !errors.Is(answer.Err, want[i]) {

@@ -62,9 +62,11 @@ func open(t *testing.T, d *desk) *tab {
 	t.Cleanup(cancel)
 	b := &tab{T: t, ctx: ctx, desk: d}
 	chromedp.ListenTarget(ctx, b.listen)
-	clock := fmt.Sprintf("Date.now = () => %d", now.UnixMilli())
+	// The clock stands still, and the clipboard is one that needs no permission.
+	world := fmt.Sprintf("Date.now = () => %d; Object.defineProperty(navigator, 'clipboard', "+
+		"{value: {writeText: async (text) => { window.copied = text }}})", now.UnixMilli())
 	b.run(network.Enable(), log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
-		_, err := page.AddScriptToEvaluateOnNewDocument(clock).Do(ctx)
+		_, err := page.AddScriptToEvaluateOnNewDocument(world).Do(ctx)
 		return err
 	}), chromedp.Navigate(d.URL+"/console/#once=key&at="), chromedp.WaitVisible("table"))
 	t.Cleanup(func() {
@@ -260,7 +262,8 @@ func TestByKeyboard(t *testing.T) {
 	press("orders-dc1-r1-0")
 	b.until("location.hash === '#/shop/orders/node/orders-dc1-r1-0'")
 	press("Copy")
-	b.until("document.querySelector('.command [role=status]').textContent !== ''")
+	b.until("window.copied === 'kubectl logs orders-dc1-r1-0 --container cassandra --namespace shop --tail 100' &&" +
+		" document.querySelector('.command [role=status]').textContent === 'copied'")
 }
 
 // What changes is shown without a reload, and what is old is called that.

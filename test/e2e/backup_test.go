@@ -53,7 +53,8 @@ func bucket(t *testing.T, ring *scene.Ring) store.Store {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ring.Namespace, Name: name} }
 	if err := errors.Join(
 		ring.Kubernetes.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: named("backup-keys"), Data: keys}),
-		ring.Kubernetes.Client.Create(t.Context(), &v1alpha1.CassandraBackupStore{ObjectMeta: named("main"), Spec: spec}),
+		ring.Kubernetes.Client.Create(t.Context(),
+			&v1alpha1.CassandraBackupStore{ObjectMeta: named("main"), Spec: spec}),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,8 @@ func whole(t *testing.T, in store.Store, b *v1alpha1.CassandraBackup, nodes int)
 			for _, s := range table.SSTables {
 				for _, f := range s.Files {
 					if size, is := there[format.BlobKey(uid, f.SHA256)]; !is || size != f.Size {
-						return fmt.Errorf("%s-%s of %s.%s of %s is not there", s.Name, f.Name, table.Keyspace, table.Name, n.Node)
+						return fmt.Errorf("%s-%s of %s.%s of %s is not there", s.Name, f.Name, table.Keyspace, table.Name,
+							n.Node)
 					}
 				}
 			}

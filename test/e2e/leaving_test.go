@@ -203,9 +203,9 @@ func TestDatacenterLeaves(t *testing.T) {
 	wantClaims(t, ring, 3)
 }
 
-// TestRackLeaves: a rack of a ring of four leaves once two racks are allowed for three replicas, and
-// all rows are read afterwards. Before that it stays as it is. Then another one gets another name,
-// so that its node leaves when that of the new one has joined.
+// TestRackLeaves: a rack of a ring of four leaves once two racks are allowed for three replicas,
+// and all rows are read afterwards. Before that it stays as it is. Then another one gets another
+// name, so that its node leaves when that of the new one has joined.
 func TestRackLeaves(t *testing.T) {
 	onlyInFull(t)
 	ring := forLeaving(t, "e2e-rack-leaves")

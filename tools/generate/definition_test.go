@@ -33,8 +33,8 @@ func committed(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 4 {
-		t.Fatalf("definitions are %q, want those of four kinds", paths)
+	if len(paths) != 6 {
+		t.Fatalf("definitions are %q, want those of six kinds", paths)
 	}
 	return paths
 }
@@ -118,7 +118,7 @@ func TestOwnedSettings(t *testing.T) {
 				t.Errorf("%s offers %d keys", path, len(s.Properties))
 			}
 		})
-		if has := found > 0; has == strings.Contains(path, "cassandratask") {
+		if has := found > 0; has != (strings.Contains(path, "cassandraclusters") || strings.Contains(path, "cassandranodes")) {
 			t.Errorf("%s has %d cassandraYaml", path, found)
 		}
 	}

@@ -21,7 +21,7 @@ func HasFile(volume *os.Root, layout Layout, keyspace, table, name string, size 
 	if err != nil {
 		return false
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // it was only read
 	info, err := file.Stat()
 	if err != nil || info.Size() != size {
 		return false

@@ -31,7 +31,7 @@ func (w *world) agent() *Agent {
 		Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
 			w.change(func() { w.log = append(w.log, fmt.Sprintf(format, arguments...)) })
 		},
-		Store: func(context.Context, v1alpha1.BackupStoreSpec) (store.Store, error) { return fakeStore{world: w}, nil },
+		Store: func(context.Context, *v1alpha1.BackupStoreSpec) (store.Store, error) { return fakeStore{world: w}, nil },
 	}, node.Self{ClusterUID: uid, Node: self, PodUID: "pod-1", Address: address, FactsPort: 7780, StartedAt: time.Now(),
 		GracePeriod: 5 * time.Minute},
 		Options{Random: func() float64 { return 0 }})

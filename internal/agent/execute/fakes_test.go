@@ -379,6 +379,8 @@ func (f fakeJVM) Unfinished(context.Context) (facts.Unfinished, error) {
 	return f.unfinished, f.failOn["unfinished"]
 }
 
+func (f fakeJVM) PlainClients(context.Context) ([]string, error) { return []string{}, nil }
+
 func (f fakeJVM) OpenNative(ctx context.Context) error {
 	if err := f.call(ctx, "open"); err != nil {
 		return err

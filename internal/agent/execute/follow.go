@@ -179,6 +179,7 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	a.jvm.AnsweredAt, a.jvm.Problem = a.host.Threads.Now(), ""
 	if ring != nil {
 		seen := *ring
+		seen.PlainClients = a.jvm.PlainClients
 		seen.Streaming, seen.Hints, seen.Unfinished = a.jvm.Transfer.Plans > 0, a.jvm.Hints, a.jvm.Unfinished
 		a.jvm.Ring = &seen
 	}
@@ -337,7 +338,8 @@ const (
 	unfinishedShare = 100
 )
 
-// LookAtUnfinished counts what another release would find unfinished, if that is due.
+// LookAtUnfinished counts what another release would find unfinished, if that is due, and asks for
+// the clients that another stage of encryption would refuse.
 func (a *Agent) LookAtUnfinished(ctx context.Context) {
 	a.mu.Lock()
 	startID, ring, now := a.jvm.StartID, a.jvm.Ring, a.host.Threads.Now()
@@ -349,6 +351,7 @@ func (a *Agent) LookAtUnfinished(ctx context.Context) {
 	}
 	bounded, cancel := a.host.Threads.WithTimeout(ctx, lookTimeout)
 	unfinished, err := a.host.JVM.Unfinished(bounded)
+	plain, unknown := a.host.JVM.PlainClients(bounded)
 	cancel()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -359,6 +362,9 @@ func (a *Agent) LookAtUnfinished(ctx context.Context) {
 	}
 	if a.jvm.Unfinished = &unfinished; err != nil {
 		a.jvm.Unfinished = nil
+	}
+	if a.jvm.PlainClients = plain; unknown != nil {
+		a.jvm.PlainClients = nil
 	}
 }
 

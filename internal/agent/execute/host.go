@@ -119,6 +119,8 @@ type JVM interface {
 	Streams(ctx context.Context) (facts.Transfer, error)
 	// Unfinished is what another release would find unfinished. For this Cassandra reads a table.
 	Unfinished(ctx context.Context) (facts.Unfinished, error)
+	// PlainClients are those of other pods that are connected without encryption.
+	PlainClients(ctx context.Context) ([]string, error)
 	// OpenNative opens CQL; ErrNotYet while Cassandra still sets itself up.
 	OpenNative(ctx context.Context) error
 	CloseNative(ctx context.Context) error

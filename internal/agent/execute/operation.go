@@ -178,6 +178,7 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 		},
 		PlaceSSTable: a.host.Disk.PlaceSSTable,
 		Secret:       a.host.Record.Secret,
+		Now:          a.host.Threads.Now,
 		Record:       j.record,
 		Snapshots:    a.host.Disk.Snapshots,
 		Store:        a.host.Store,

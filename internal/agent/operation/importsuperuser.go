@@ -20,7 +20,9 @@ func importSuperuser(ctx context.Context, t *task) (string, error) {
 	}
 	at := int64(superuser.Oldest)
 	if t.arguments.WrittenAt != nil {
-		at = t.arguments.WrittenAt.UnixMicro()
+		// By the clock of the operator or of this node, whichever is ahead: what is there was
+		// written by that of a node.
+		at = max(t.arguments.WrittenAt.UnixMicro(), t.Now().UnixMicro())
 	}
 	files, err := superuser.SSTable(string(secret[v1alpha1.KeyRootHash]), at)
 	if err != nil {

@@ -90,6 +90,8 @@ type Host struct {
 	Note func(operation.Handle) error
 	// Say tells how far the operation is: so many parts of all are done, and what it does now.
 	Say func(finished, all int, message string)
+	// Now is the time.
+	Now func() time.Time
 	// Wait returns after some time, or earlier with the error of ctx.
 	Wait func(ctx context.Context, d time.Duration) error
 }

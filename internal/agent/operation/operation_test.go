@@ -62,6 +62,7 @@ func (f *fake) run(t *testing.T, o v1alpha1.OperationType, arguments *v1alpha1.O
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	return Run(ctx, &Host{
+		Now:     func() time.Time { return time.Unix(2e9, 0) },
 		JVM:     f,
 		Ring:    func(context.Context) (*facts.Ring, error) { return f.ring, nil },
 		NodesAt: func(context.Context, string) []string { return f.there },

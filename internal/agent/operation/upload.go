@@ -38,9 +38,8 @@ type uploading struct {
 	cluster string
 	limit   *rate.Limiter
 
-	mu              sync.Mutex
-	done, all       int64
-	files, newBytes int64
+	mu                  sync.Mutex
+	done, all, newBytes int64
 }
 
 // source is a file of the snapshot, which becomes one of the manifest.
@@ -222,7 +221,8 @@ func (u *uploading) put(ctx context.Context, s source) error {
 	key, added := format.BlobKey(u.cluster, sum), int64(0)
 	switch size, err := u.to.Size(ctx, key); {
 	case err == nil && size != s.Size:
-		return fmt.Errorf("object %s has %d bytes, and its hash is of a file of %d: it must be deleted", key, size, s.Size)
+		return fmt.Errorf("object %s has %d bytes, and its hash is of a file of %d: it must be deleted", key, size,
+			s.Size)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case err != nil:
@@ -236,7 +236,7 @@ func (u *uploading) put(ctx context.Context, s source) error {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.files, u.done, u.newBytes = u.files+1, u.done+s.Size, u.newBytes+added
+	u.done, u.newBytes = u.done+s.Size, u.newBytes+added
 	u.Say(int(u.done>>10), int(max(1, u.all>>10)), fmt.Sprintf("%d of %d bytes, %d of them new", u.done, u.all,
 		u.newBytes))
 	return nil
@@ -264,7 +264,7 @@ func (u *uploading) read(ctx context.Context, s source, sum string, work func(io
 }
 
 type limited struct {
-	ctx  context.Context //nolint:containedctx // that of the call that reads
+	ctx  context.Context // that of the call that reads
 	u    *uploading
 	from io.Reader
 	left int64
@@ -296,7 +296,7 @@ func (l *limited) Read(p []byte) (int, error) {
 }
 
 // completeBackup writes the description of a backup, if the manifests of all of its members are
-// there. It says the same whoever writes it.
+// there. It says the same on every node.
 func completeBackup(ctx context.Context, t *task) (string, error) {
 	a, cluster := t.arguments.Backup, t.Record.Spec.Cluster
 	if t.Record.Namespace == "" {
@@ -319,8 +319,8 @@ func completeBackup(ctx context.Context, t *task) (string, error) {
 		case err != nil:
 			return "", err
 		case m.Backup != a.ID || m.Cluster != b.Cluster.UID || m.Node.HostID != member:
-			return "", fmt.Errorf("the manifest of member %s is of backup %s of cluster %s, member %s", member, m.Backup,
-				m.Cluster, m.Node.HostID)
+			return "", fmt.Errorf("the manifest of member %s is of backup %s of cluster %s, member %s", member,
+				m.Backup, m.Cluster, m.Node.HostID)
 		}
 		if i == 0 || m.TakenAt.Before(b.TakenAt) {
 			b.TakenAt, b.SchemaVersion, b.Replication = m.TakenAt, m.SchemaVersion, m.Replication

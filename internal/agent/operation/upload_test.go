@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ const (
 // kept is the store of a test, which notes what is put into it.
 type kept struct {
 	store.Directory
+	mu  sync.Mutex
 	put []string
 	// fails is asked before each Put.
 	fails func(key string) error
@@ -47,6 +49,8 @@ func (k *kept) Put(ctx context.Context, key string, content io.Reader, size int6
 	}
 	err := k.Directory.Put(ctx, key, content, size)
 	if err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		k.put = append(k.put, key)
 	}
 	return err
@@ -88,7 +92,8 @@ func newBacked(t *testing.T) *backed {
 	}
 	b.snapshot("b-1", "2026-03-01T03:00:01.5Z", "shop/"+carts, map[string]string{"nb-1-big-Data.db": "data",
 		"nb-1-big-Statistics.db": "statistics", ".by_name/nb-1-big-Data.db": "index"})
-	b.snapshot("b-1", "2026-03-01T03:00:00Z", "system_schema/tables-1", map[string]string{"nb-3g_1-big-Data.db": "schema"})
+	b.snapshot("b-1", "2026-03-01T03:00:00Z", "system_schema/tables-1",
+		map[string]string{"nb-3g_1-big-Data.db": "schema"})
 	b.snapshot("b-1", "2026-03-01T02:00:00Z", "system/local-1", map[string]string{"nb-1-big-Data.db": "own"})
 	b.snapshot("b-1", "2026-03-01T03:00:02Z", "shop/dropped-2", nil)
 	return b

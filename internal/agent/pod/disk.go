@@ -48,8 +48,8 @@ type Store interface {
 	PlaceSSTable(keyspace, table, name string, files map[string][]byte) error
 	// Snapshots are those of all tables under a tag.
 	Snapshots(tag string) ([]disk.Snapshot, error)
-	// HasFile says that a file of a table is there as it is to be. PlaceFile writes one, whole or not
-	// at all, while no JVM runs.
+	// HasFile says that a file of a table is there as it is to be. PlaceFile writes one, whole or
+	// not at all, while no JVM runs.
 	HasFile(keyspace, table, name string, size int64, sum string) bool
 	PlaceFile(keyspace, table, name string, size int64, sum string, content io.Reader) error
 	// Hints counts the files of hints by the host id that they are for.
@@ -126,7 +126,7 @@ func (v Volume) HasFile(keyspace, table, name string, size int64, sum string) bo
 	if err != nil {
 		return false
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // it was only read
 	return disk.HasFile(root, disk.DefaultLayout(), keyspace, table, name, size, sum)
 }
 

@@ -65,6 +65,11 @@ func (j *JVM) connect(ctx context.Context, login cql.Login) (*cql.Session, error
 	return cql.ConnectTLS(ctx, j.native, login, config)
 }
 
+// PlainClients are those of other pods that are connected without encryption.
+func (j *JVM) PlainClients(ctx context.Context) ([]string, error) {
+	return j.Node.PlainClients(ctx, func(a netip.Addr) bool { return a.IsLoopback() || a == j.native.Addr() })
+}
+
 // Look reads how the ring looks from here. A JVM whose beans are not registered yet gives nil.
 func (j *JVM) Look(ctx context.Context) (*facts.Ring, error) {
 	ring, moving, err := j.Ring(ctx)

@@ -13,8 +13,8 @@ import (
 const Version = 1
 
 // BlobKey is where the content with a SHA-256 lies, in hexadecimal: that of one file of an SSTable.
-// It is of the content and not of the name: Cassandra uses generations again after a disk was wiped,
-// and changes Statistics.db and Summary.db in place.
+// It is of the content and not of the name: Cassandra uses generations again after a disk was
+// wiped, and changes Statistics.db and Summary.db in place.
 func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] + "/" + sum }
 
 // ManifestKey is where the manifest of one node in a backup lies. It is written after its blobs.
@@ -78,8 +78,8 @@ type Table struct {
 // Directory of the table's files under the data directory, relative to that of its keyspace.
 func (t Table) Directory() string { return t.Name + "-" + t.ID }
 
-// SSTable is one by the beginning of the names of its files, such as nb-12-big; one of an index in a
-// table of its own by that in a directory, such as .idx/nb-12-big.
+// SSTable is one by the beginning of the names of its files, such as nb-12-big; one of an index in
+// a table of its own by that in a directory, such as .idx/nb-12-big.
 type SSTable struct {
 	Name  string `json:"name"`
 	Files []File `json:"files"`

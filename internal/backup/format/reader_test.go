@@ -68,7 +68,8 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 		if err := change(dir); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(context.Background(), "python3", "-c", reader, dir, uid, id, target).CombinedOutput()
+		out, err := exec.CommandContext(context.Background(), "python3", "-c", reader, dir, uid, id,
+			target).CombinedOutput()
 		if (err == nil) != (name == "") || !strings.Contains(string(out), name) {
 			t.Errorf("%q: %v, %s", name, err, out)
 		}

@@ -95,7 +95,8 @@ func answer(w http.ResponseWriter, status int, code string) {
 }
 
 func secret() map[string][]byte {
-	return map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone\n"), v1alpha1.KeySecretAccessKey: []byte("secret")}
+	return map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone\n"),
+		v1alpha1.KeySecretAccessKey: []byte("secret")}
 }
 
 func (s *service) open(t *testing.T) *store.S3 {
@@ -444,10 +445,11 @@ func TestProblems(t *testing.T) {
 	}{
 		"no bucket": {make: func(s *service) { s.spec.Bucket = "another" }, reason: v1alpha1.ReasonBucketMissing,
 			help: "create the bucket"},
-		"denied":    {make: refuse(403, "AccessDenied"), reason: v1alpha1.ReasonAccessDenied, help: "ListBucket"},
-		"wrong key": {make: refuse(403, "SignatureDoesNotMatch"), reason: v1alpha1.ReasonAccessDenied, help: "in the Secret"},
-		"clock":     {make: refuse(403, "RequestTimeTooSkewed"), reason: v1alpha1.ReasonClockSkewed, help: "clock"},
-		"region":    {make: refuse(301, "PermanentRedirect"), reason: v1alpha1.ReasonBucketMissing, help: "region"},
+		"denied": {make: refuse(403, "AccessDenied"), reason: v1alpha1.ReasonAccessDenied, help: "ListBucket"},
+		"wrong key": {make: refuse(403, "SignatureDoesNotMatch"), reason: v1alpha1.ReasonAccessDenied,
+			help: "in the Secret"},
+		"clock":  {make: refuse(403, "RequestTimeTooSkewed"), reason: v1alpha1.ReasonClockSkewed, help: "clock"},
+		"region": {make: refuse(301, "PermanentRedirect"), reason: v1alpha1.ReasonBucketMissing, help: "region"},
 		"unknown": {make: refuse(501, "NotImplemented"), reason: v1alpha1.ReasonUnsupportedService,
 			help: "does not know"},
 		"authority": {tls: true, make: func(*service) {}, reason: v1alpha1.ReasonStoreUnreachable, help: "ca.crt"},

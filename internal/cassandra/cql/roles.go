@@ -28,8 +28,10 @@ type RoleSession interface {
 	Asked() bool
 	// Role reads what a role may, and false if there is none of the name.
 	Role(ctx context.Context, name string) (Role, bool, error)
-	// Change executes a statement about roles.
+	// Change executes a statement about roles. PutRole writes one as a row, with the hash of its
+	// password: a node that asks nobody refuses statements about passwords.
 	Change(ctx context.Context, statement string) error
+	PutRole(ctx context.Context, name, hash string, to Role) error
 	Close()
 }
 
@@ -55,6 +57,13 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 	return s.driver.Query(statement).ExecContext(ctx)
 }
 
+// PutRole writes a role as a row, to a quorum of each datacenter: as CREATE ROLE does
+// (auth_write_consistency_level). It is newer than what is there.
+func (s *Session) PutRole(ctx context.Context, name, hash string, to Role) error {
+	return s.driver.Query("INSERT INTO system_auth.roles (role, salted_hash, can_login, is_superuser) "+
+		"VALUES (?, ?, ?, ?)", name, hash, to.Login, to.Superuser).Consistency(gocql.EachQuorum).ExecContext(ctx)
+}
+
 // Costs of hashes. Nobody guesses a random password of 128 bits, so that only a password that
 // people choose needs the cost that makes each attempt slow; each login pays for it, too.
 const costOfRandom = bcrypt.MinCost
@@ -73,7 +82,8 @@ var operatorGrants = []string{
 // SetRoles makes the roles of a ring that helenus_root alone is in: the user's superuser, and
 // helenus_operator; it locks the role cassandra, and at last helenus_root. Before, prepare
 // replicates the keyspace of roles to where they are asked for; it says what it did. It asks
-// before it changes anything, so that it is done again after any interruption.
+// before it changes anything, so that it is done again after any interruption. At a node that asks
+// nobody for a password all are written as rows, whatever is there, and nothing is granted.
 func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 	prepare func(context.Context, Schema) (string, error)) (string, error) {
 	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
@@ -123,6 +133,9 @@ func SetRoles(ctx context.Context, n RoleNode, l cassandra.Logins,
 // former; then the latter finds out.
 func administrator(ctx context.Context, n RoleNode, l cassandra.Logins) (s RoleSession, complete bool, err error) {
 	s, err = n.LogIn(ctx, l.Superuser)
+	if err == nil && !s.Asked() {
+		return s, false, nil
+	}
 	if err == nil {
 		if complete, err = isSuperuser(ctx, s, l.Superuser); complete {
 			return s, true, nil
@@ -158,15 +171,21 @@ var errNotAsked = errors.New("the node asks nobody for a password")
 // setOperator makes the operator's role, and gives it what it needs. A password that works stays.
 func setOperator(ctx context.Context, n RoleNode, admin RoleSession, login cassandra.Login) error {
 	s, err := n.LogIn(ctx, login)
+	works := false
 	switch {
 	case err == nil:
+		works = s.Asked()
 		s.Close()
-	case errors.Is(err, ErrRefused):
+	case !errors.Is(err, ErrRefused):
+		return fmt.Errorf("log in as %s: %w", login.User, err)
+	}
+	if !works {
 		if err := setRole(ctx, admin, login, false, costOfRandom); err != nil {
 			return err
 		}
-	default:
-		return fmt.Errorf("log in as %s: %w", login.User, err)
+	}
+	if !admin.Asked() {
+		return nil
 	}
 	for _, grant := range operatorGrants {
 		if err := admin.Change(ctx, "GRANT "+grant+" TO "+quoteName(login.User)); err != nil {
@@ -190,7 +209,7 @@ func setRole(ctx context.Context, admin RoleSession, login cassandra.Login, supe
 // by one that nobody has.
 func lock(ctx context.Context, admin RoleSession, name string) error {
 	r, exists, err := admin.Role(ctx, name)
-	if err != nil || exists && r == (Role{}) {
+	if err != nil || exists && r == (Role{}) && admin.Asked() {
 		return err
 	}
 	return makeRole(ctx, admin, exists, cassandra.Login{User: name, Password: rand.Text()}, Role{}, costOfRandom)
@@ -200,6 +219,12 @@ func makeRole(ctx context.Context, admin RoleSession, exists bool, login cassand
 	hash, err := bcrypt.GenerateFromPassword([]byte(login.Password), cost)
 	if err != nil {
 		return fmt.Errorf("hash the password of role %s: %w", login.User, err)
+	}
+	if !admin.Asked() {
+		if err := admin.PutRole(ctx, login.User, string(hash), r); err != nil {
+			return fmt.Errorf("write role %s: %w", login.User, err)
+		}
+		return nil
 	}
 	verb := "CREATE ROLE IF NOT EXISTS" // an agent that was killed may have asked for it, too
 	if exists {

@@ -158,6 +158,18 @@ func (s *fakeSession) Change(_ context.Context, statement string) error {
 	return s.r.call()
 }
 
+// PutRole is a row that anybody can write where nobody is asked.
+func (s *fakeSession) PutRole(_ context.Context, name, hash string, to Role) error {
+	if err := s.r.call(); err != nil {
+		return err
+	}
+	if !s.r.open {
+		return errors.New("rows are for where nobody is asked")
+	}
+	s.r.roles[name] = &held{to, hash}
+	return s.r.call()
+}
+
 func (r *fakeRing) set(t *testing.T) (string, error) {
 	return SetRoles(t.Context(), r, logins, func(context.Context, Schema) (string, error) { return "prepared", r.call() })
 }
@@ -227,7 +239,6 @@ func TestSetRolesOfOthers(t *testing.T) {
 		"another root":           {func(r *fakeRing, _ *cassandra.Logins) { r.roles["helenus_root"].hash = r.hash("x") }, "log in as helenus_root, since"},
 		"no quorum":              {func(r *fakeRing, _ *cassandra.Logins) { r.silent = []string{"Owner", v1alpha1.RoleRoot} }, "log in as superuser Owner: Unable"},
 		"one replica, elsewhere": {func(r *fakeRing, _ *cassandra.Logins) { r.silent = []string{"Owner"} }, ""},
-		"no password asked":      {func(r *fakeRing, _ *cassandra.Logins) { r.open = true }, "asks nobody"},
 		"the name of ours":       {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "helenus_operator" }, "the name is taken"},
 		"the name of all":        {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "cassandra" }, "the name is taken"},
 		"no name":                {func(_ *fakeRing, l *cassandra.Logins) { l.Superuser.User = "" }, "no name"},
@@ -365,6 +376,48 @@ func TestProveLogin(t *testing.T) {
 		err := ProveLogin(t.Context(), r, logins)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Where nobody is asked for a password all roles are written as rows, over those that there are and
+// however often the agent is killed; what is left to grant is granted when the node asks.
+func TestSetRolesWhereNobodyIsAsked(t *testing.T) {
+	cheaply(t)
+	for ends := 0; ; ends++ {
+		r := newRing(t)
+		r.open, r.ends = true, ends
+		r.roles[v1alpha1.RoleDefault] = &held{Role{true, true}, r.hash(v1alpha1.RoleDefault)}
+		r.roles[logins.Superuser.User] = &held{Role{false, true}, r.hash("planted")}
+		r.roles[logins.Operator.User] = &held{Role{true, true}, r.hash("planted")}
+		_, err := r.set(t)
+		r.ends = -1
+		if _, again := r.set(t); again != nil {
+			t.Fatalf("after %d calls: %v", ends, again)
+		}
+		for of, want := range map[cassandra.Login]Role{logins.Superuser: {true, true}, logins.Operator: {false, true}} {
+			if got := r.roles[of.User]; got.Role != want || !r.fit(got.hash, of.Password) {
+				t.Errorf("after %d calls role %s is %+v", ends, of.User, got.Role)
+			}
+		}
+		for _, name := range []string{v1alpha1.RoleDefault, v1alpha1.RoleRoot} {
+			if got := r.roles[name]; got.Role != (Role{}) || r.fit(got.hash, name) {
+				t.Errorf("after %d calls role %s is %+v", ends, name, got.Role)
+			}
+		}
+		if len(r.grants) > 0 || len(r.changed) > 0 {
+			t.Errorf("statements about %v, grants %v", r.changed, r.grants)
+		}
+		r.open = false
+		clear(r.cache)
+		if _, err := r.set(t); err != nil || len(r.grants) != len(operatorGrants) || len(r.changed) > 0 {
+			t.Errorf("where passwords are asked: error %v, grants %v, changed %v", err, r.grants, r.changed)
+		}
+		if err := ProveLogin(t.Context(), r, logins); err != nil {
+			t.Error(err)
+		}
+		if err == nil {
+			return
 		}
 	}
 }

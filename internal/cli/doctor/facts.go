@@ -104,7 +104,8 @@ func Look(ctx context.Context, clusters []v1alpha1.CassandraCluster, from Source
 	deployment, hosts, classes := &appsv1.Deployment{}, &corev1.NodeList{}, &storagev1.StorageClassList{}
 	f := &Facts{Now: from.Now, Plugin: from.Plugin, OperatorNamespace: from.OperatorNamespace,
 		Operator: from.Operator, Kubernetes: seen(from.Kubernetes()),
-		Deployment: seen(deployment, c.Get(ctx, client.ObjectKey{Namespace: from.OperatorNamespace, Name: installation.Account},
+		Deployment: seen(deployment, c.Get(ctx, client.ObjectKey{Namespace: from.OperatorNamespace,
+			Name: installation.Account},
 			deployment)),
 		Definitions: seen(installation.Compare(ctx, c, wanted, "CustomResourceDefinition")),
 		Policies:    seen(installation.Compare(ctx, c, wanted, installation.Policies...)),

@@ -107,7 +107,7 @@ func TestLook(t *testing.T) {
 		}
 	}
 	want := []string{"system:serviceaccount:shop:helenus-doctor-helenus-agent admins",
-		"system:serviceaccount:ops:helenus admins"}
+		"system:serviceaccount:ops:helenus admins", "system:serviceaccount:ops:helenus admins"}
 	if !slices.Equal(people, want) {
 		t.Errorf("tried as %q", people)
 	}

@@ -183,7 +183,8 @@ func (f *Facts) operator() Finding {
 
 func (f *Facts) rights() Finding {
 	if missing := f.Rights.It.Missing; len(missing) > 0 {
-		return wrong(fmt.Sprintf("%s may not %s", installation.User(f.OperatorNamespace), words.List(missing, mostNames)), reinstall)
+		return wrong(fmt.Sprintf("%s may not %s", installation.User(f.OperatorNamespace),
+			words.List(missing, mostNames)), reinstall)
 	}
 	return good("the operator has all %d", f.Rights.It.Asked)
 }

@@ -50,6 +50,9 @@ func (v *View) Drift(n *facts.Node, w render.Wanted) (Drift, render.Wanted) {
 		return Takes, w
 	}
 	w = render.Pinned(v.Cluster, w, n.Record)
+	if v.Ledger.Members[n.Name] != "" { // a roll-out alone changes it, and sees to the clients
+		w.Configuration.Authentication = n.Record.Spec.Configuration.Authentication
+	}
 	switch {
 	case v.SameAs(n, w):
 		return Same, w
@@ -157,7 +160,8 @@ func (v *View) alreadyIs(n *facts.Node, w render.Wanted) bool {
 	}
 	running := n.Record.Status.Configuration
 	hash, err := config.Hash(&w.Configuration)
-	return err == nil && n.StatusIsCurrent() && running != nil && running.Hash == hash
+	return err == nil && n.StatusIsCurrent() && running != nil && running.Hash == hash &&
+		running.Encryption.OrNotEncrypted() == w.Configuration.Encryption.OrNotEncrypted()
 }
 
 // provenWith says that a node was NORMAL with what its record says.

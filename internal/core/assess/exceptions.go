@@ -29,6 +29,15 @@ func (v *View) LossAccepted(node string) []string {
 	return out
 }
 
+// RolesSaidReady says that, by the word of a person, the roles of the applications are made at a
+// node.
+func (v *View) RolesSaidReady(node string) bool {
+	return len(v.exceptions(v1alpha1.ExceptionRolesReady, node)) > 0
+}
+
+// MayTurnOff says that, by the word of a person, the ring may stop asking for passwords.
+func (v *View) MayTurnOff() bool { return len(v.exceptions(v1alpha1.ExceptionTurnOffPassword, "")) > 0 }
+
 // exceptions of a type for a node that hold now.
 func (v *View) exceptions(kind v1alpha1.ExceptionType, node string) []v1alpha1.Exception {
 	return exceptions(v.Snapshot, v.Now, kind, node)

@@ -60,7 +60,7 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
-		v.Wanted[i].Configuration.Authentication = v.authentication
+		v.Wanted[i].Configuration.Authentication = v.authenticationOf(v.Wanted[i].Name)
 		v.Wanted[i].Configuration.Encryption, v.Wanted[i].Pod.Certificates = v.encryption, v.encryption.Uses()
 	}
 	v.addLeaving()
@@ -386,12 +386,24 @@ func (v *View) MadeForAnother(n *facts.Node) bool {
 	return n.PodTemplate() != v.HashesOf(n).PodTemplate || render.HalfResized(n.Record, n.Pod)
 }
 
-// Authentication that the ring is made with, or is to be; empty in a ring that was made by an
-// earlier release of Helenus. Nothing that a pass decides changes it.
+// authenticationOf a node is the one that the ring goes towards, if it is a member: others join as
+// all are.
+func (v *View) authenticationOf(node string) v1alpha1.AuthenticationMode {
+	if v.Ledger != nil && v.Ledger.Members[node] != "" {
+		return v.NextAuthentication()
+	}
+	return v.authentication
+}
+
+// Authentication that all nodes have, or that the ring is to be made with; empty in a ring that was
+// made by an earlier release of Helenus. Nothing that a pass decides changes it.
 func (v *View) Authentication() v1alpha1.AuthenticationMode { return v.authentication }
 
-// AsksForPassword says that nobody can log in to the ring without one.
+// AsksForPassword says that nobody can log in to any node of the ring without one.
 func (v *View) AsksForPassword() bool { return v.authentication == v1alpha1.AuthenticationPassword }
+
+// HasRoles says that the ring asks for passwords, or some of its nodes do, or are to.
+func (v *View) HasRoles() bool { return v.AsksForPassword() || v.HasRing() && v.AsksForPasswords() }
 
 // ResetsSuperuser says that a task is to reset the superuser.
 func (v *View) ResetsSuperuser() bool {
@@ -400,8 +412,8 @@ func (v *View) ResetsSuperuser() bool {
 	})
 }
 
-// Encryption that the ring is made with, or is to be; nil in a ring that was made by an earlier
-// release of Helenus. Nothing that a pass decides changes it.
+// Encryption that nodes are to have; nil in a ring that was made by an earlier release of Helenus.
+// Nothing that a pass decides changes it: the next one goes on with the next stage.
 func (v *View) Encryption() *v1alpha1.NodeEncryption { return v.encryption }
 
 // AppliedSuperuser is the name of the Secret that agents read the superuser from.

@@ -26,9 +26,9 @@ func Wanted(s *facts.Snapshot, now time.Time) []render.Wanted {
 			members[[2]string{datacenter, rack}] = append(members[[2]string{datacenter, rack}], ordinal)
 		}
 	}
-	for first, end := 0, 0; first < len(out); first = end {
-		w := out[first]
-		for end = first; end < len(out) && out[end].Datacenter == w.Datacenter && out[end].Rack == w.Rack; {
+	for first := 0; first < len(out); {
+		w, end := out[first], first+1
+		for end < len(out) && out[end].Datacenter == w.Datacenter && out[end].Rack == w.Rack {
 			end++
 		}
 		have := members[[2]string{w.Datacenter, w.Rack}]
@@ -47,6 +47,7 @@ func Wanted(s *facts.Snapshot, now time.Time) []render.Wanted {
 				n.Name, n.Ordinal = nameOf(s, w, ordinal), ordinal
 			}
 		}
+		first = end
 	}
 	return out
 }

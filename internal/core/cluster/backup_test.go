@@ -103,7 +103,8 @@ func TestABackup(t *testing.T) {
 		t.Errorf("begun %q", *begun)
 	}
 	if s := b.Status; s.Bytes != 30 || s.NewBytes != 3 || s.Skew == nil || s.ID != b.BackupID() || len(s.Nodes) != 3 ||
-		s.Nodes[0].Files != 2 || !slices.Contains(w.events, "BackupStarted") || !slices.Contains(w.events, "BackupSucceeded") {
+		s.Nodes[0].Files != 2 || !slices.Contains(w.events, "BackupStarted") ||
+		!slices.Contains(w.events, "BackupSucceeded") {
 		t.Errorf("status %+v, events %q", s, w.events)
 	}
 	if role := w.snapshot.Shared.Roles["orders-helenus-agent"]; strings.Contains(fmt.Sprint(role.Rules), "keys") {

@@ -176,7 +176,8 @@ func TestARecordFollowsTheSpecThatItsNodeRunsBy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
 			n := w.snapshot.Nodes["orders-dc1-r2-0"]
-			n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: c.hash(&n.Record.Spec.Configuration)}
+			n.Record.Status.Configuration = &v1alpha1.ConfigurationStatus{Hash: c.hash(&n.Record.Spec.Configuration),
+				Encryption: n.Record.Spec.Configuration.Encryption}
 			before := n.Record.Spec.Pod.Image
 			n.Record.Spec.Pod.Image, n.Record.Spec.Pod.ImageDefaulted = brokenImage, false
 			if c.image != "" {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 )
 
@@ -36,14 +38,167 @@ func TestARingIsMadeWithEncryptionUnlessItIsOlder(t *testing.T) {
 	}
 }
 
-func TestTheEncryptionOfARingDoesNotChange(t *testing.T) {
+// asking is a ring of three that is asked for a mode of encryption, between nodes and for clients.
+func (w *world) asking(mode v1alpha1.EncryptionMode) {
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Security = &v1alpha1.Security{Encryption: &v1alpha1.Encryption{
+			Internode: &v1alpha1.InternodeEncryption{Mode: mode}, Clients: &v1alpha1.ClientEncryption{Mode: mode}}}
+	})
+}
+
+// stages are those that the ledger of a ring goes through until it is as it was asked to be. Each
+// node runs one that is next to that of each other.
+func (w *world) stages(interrupt func(stage v1alpha1.NodeEncryption)) (out []v1alpha1.NodeEncryption) {
+	w.t.Helper()
+	for range 600 {
+		w.pass()
+		w.now = w.now.Add(10 * time.Second)
+		l := w.snapshot.Ledger
+		if l == nil {
+			continue
+		}
+		now := w.snapshot.Encryption().OrNotEncrypted()
+		if len(out) == 0 || out[len(out)-1] != now {
+			out = append(out, now)
+			if interrupt != nil {
+				interrupt(now)
+			}
+		}
+		for _, a := range w.snapshot.Records() {
+			for _, b := range w.snapshot.Records() {
+				x, y := runs(w, a), runs(w, b)
+				if step := facts.EncryptionAfter(x, y); step != y {
+					w.t.Fatalf("%s runs %+v, and %s %+v", a.Name, x, b.Name, y)
+				}
+			}
+		}
+		if l.Step == nil && w.snapshot.NextEncryption() == nil && (l.Encryption == nil || l.Encryption.Before == nil) {
+			return out
+		}
+	}
+	w.t.Fatalf("not over: %+v\n%s", out, Next(w.snapshot, w.now))
+	return nil
+}
+
+func runs(w *world, n *facts.Node) v1alpha1.NodeEncryption {
+	if n.Pod == nil {
+		return n.Record.Spec.Configuration.Encryption.OrNotEncrypted()
+	}
+	c := w.started[n.Pod.UID]
+	return c.Encryption.OrNotEncrypted()
+}
+
+const (
+	disabled, optional, required = v1alpha1.EncryptionDisabled, v1alpha1.EncryptionOptional, v1alpha1.EncryptionRequired
+	uncertified                  = v1alpha1.ClientCertificatesNone
+)
+
+func TestARingIsEncryptedStageByStage(t *testing.T) {
 	w := formed(t)
-	w.settle()
-	w.snapshot.Cluster.Spec.Security = &v1alpha1.Security{Encryption: &v1alpha1.Encryption{
-		Internode: &v1alpha1.InternodeEncryption{Mode: v1alpha1.EncryptionOptional}}}
-	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange,
-		"security.encryption.internode.mode: Required → Optional: a ring that exists cannot change that yet; take the "+
-			"change back")
+	w.asking(disabled)
+	back := []v1alpha1.NodeEncryption{{Internode: required, Clients: optional, ClientCertificates: uncertified},
+		{Internode: optional, Clients: disabled, ClientCertificates: uncertified},
+		{Internode: optional, ConnectsPlain: true, Clients: disabled, ClientCertificates: uncertified},
+		{Internode: disabled, Clients: disabled, ClientCertificates: uncertified}}
+	if got := w.stages(nil); !slices.Equal(got[len(got)-3:], back[1:]) {
+		t.Errorf("stages %+v, want %+v", got, back)
+	}
+	w.asking(required)
+	there := []v1alpha1.NodeEncryption{
+		{Internode: optional, ConnectsPlain: true, Clients: optional, ClientCertificates: uncertified},
+		{Internode: optional, Clients: required, ClientCertificates: uncertified},
+		{Internode: required, Clients: required, ClientCertificates: uncertified}}
+	made := Next(w.snapshot, w.now)
+	if passes := Ahead(w.snapshot, made, w.now).Passes; len(passes) != 2 ||
+		passes[1] != "encryption Optional → Required between nodes" {
+		t.Errorf("announced: %q", passes)
+	}
+	if got := w.stages(nil); !slices.Equal(got, there) {
+		t.Errorf("stages %+v, want %+v", got, there)
+	}
+}
+
+// Whatever is lost on the way, and whatever is asked for, nodes understand each other throughout.
+func TestAStageOfEncryptionSurvives(t *testing.T) {
+	for name, c := range map[string]struct {
+		interrupt func(w *world)
+		ends      v1alpha1.EncryptionMode
+	}{
+		"a lost ledger": {func(w *world) { w.snapshot.Ledger = nil }, required},
+		"another wish":  {func(w *world) { w.asking(disabled) }, disabled},
+		"as it was made": {func(w *world) {
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Security = nil })
+		}, required},
+		"a wish for less": {func(w *world) { w.asking(optional) }, optional},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for at := range 3 {
+				w := formed(t)
+				w.asking(disabled)
+				w.stages(nil)
+				w.asking(required)
+				seen := 0
+				w.stages(func(v1alpha1.NodeEncryption) {
+					if seen++; seen == at+1 {
+						for range 12 {
+							w.pass()
+							w.now = w.now.Add(10 * time.Second)
+						}
+						c.interrupt(w)
+					}
+				})
+				if got := w.snapshot.Encryption(); got.Internode != c.ends {
+					t.Errorf("interrupted in stage %d it ends as %+v", at, got)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatHoldsAStageOfEncryptionBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world)
+		reason v1alpha1.Reason
+		words  []string
+	}{
+		"nothing": {func(*world) {}, "", nil},
+		"a node that is down": {func(w *world) { w.snapshot.Nodes[second].Agent = nil },
+			v1alpha1.BlockedEncryptionStageIncomplete, []string{"encryption Optional → Required for clients", second}},
+		"an agent of an earlier release": {func(w *world) {
+			w.snapshot.Nodes[second].Record.Status.Configuration.Encryption = nil
+		}, v1alpha1.BlockedEncryptionStageIncomplete, []string{"delete its pod"}},
+		"a client": {func(w *world) {
+			w.snapshot.Nodes[second].Agent.Ring.PlainClients = []string{"10.7.7.7 (driver 1)"}
+		}, v1alpha1.BlockedPlainClients, []string{"10.7.7.7 (driver 1)"}},
+		"nothing is known of clients": {func(w *world) { w.snapshot.Nodes[second].Agent.Ring.PlainClients = nil },
+			v1alpha1.BlockedPlainClients, []string{"does not say yet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.asking(required)
+			c.change(w)
+			made := Next(w.snapshot, w.now)
+			made.Notices = nil
+			wantBlocked(t, made, c.reason, c.words...)
+			begins := slices.ContainsFunc(made.Writes, func(w plan.Write) bool { return w.Verb == plan.PutLedger })
+			if begins != (c.reason == "") {
+				t.Errorf("begins: %v\n%s", begins, made)
+			}
+		})
+	}
+}
+
+func TestEncryptionIsRecommendedToAnOlderRing(t *testing.T) {
+	w := formed(t)
+	if made := w.settle(); len(made.Recommended) > 0 {
+		t.Errorf("recommended %+v", made.Recommended)
+	}
+	w.snapshot.Ledger.MadeWith = nil
+	made := Next(w.snapshot, w.now)
+	if r := made.Recommended; len(r) != 1 || r[0].Operation != "EnableInternodeEncryption" {
+		t.Errorf("recommended %+v", r)
+	}
 }
 
 func TestALostAuthorityOfNodesIsNotMadeAgain(t *testing.T) {

@@ -53,8 +53,7 @@ var fields = map[string]struct {
 		s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}}
 	}, newPods},
 	"security.authentication.mode": {
-		securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationPassword}),
-		"a ring that exists cannot change that yet",
+		securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationPassword}), written,
 	},
 	"security.authentication.superuser.secretName": {
 		securedBy(v1alpha1.Authentication{Superuser: &v1alpha1.Superuser{SecretName: "mine"}}),
@@ -62,16 +61,15 @@ var fields = map[string]struct {
 	},
 	"security.encryption.internode.mode": {
 		encrypted(v1alpha1.Encryption{Internode: &v1alpha1.InternodeEncryption{Mode: v1alpha1.EncryptionOptional}}),
-		"a ring that exists cannot change that yet",
+		restarts,
 	},
 	"security.encryption.clients.mode": {
 		encrypted(v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{Mode: v1alpha1.EncryptionRequired}}),
-		"a ring that exists cannot change that yet",
+		restarts,
 	},
 	"security.encryption.clients.clientCertificates": {
-		encrypted(v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{
-			ClientCertificates: v1alpha1.ClientCertificatesRequired}}),
-		"a ring that exists cannot change that yet",
+		encrypted(v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{Mode: v1alpha1.EncryptionRequired,
+			ClientCertificates: v1alpha1.ClientCertificatesRequired}}), restarts,
 	},
 	"security.encryption.certificates.lifetime": {
 		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
@@ -589,8 +587,13 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 			how = "higher: Grows; lower: Refused"
 		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":
 			how = "larger, where the class lets volumes grow: Live; else Refused"
+		case "security.encryption.internode.mode", "security.encryption.clients.mode":
+			how = "from or to Disabled: NewPod; else Restart; by stages"
 		case "stopped":
 			how = "all nodes stop together, or start"
+		case "security.authentication.mode":
+			how = "to Password: [roles, then Restart](security.md#turning-passwords-on-in-a-ring-that-serves); " +
+				"to None: Restart, by an exception"
 		case "exceptions":
 			how = "what their type says"
 		}

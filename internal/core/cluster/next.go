@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/join"
 	"helenus.io/helenus/internal/core/cluster/keyspaces"
 	"helenus.io/helenus/internal/core/cluster/leave"
+	"helenus.io/helenus/internal/core/cluster/makeroles"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/repair"
 	"helenus.io/helenus/internal/core/cluster/replace"
@@ -58,6 +59,8 @@ var entries = []entry{
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
 	{name: "Join", when: ringCanChange, run: propose(ledger.JoinNode), gate: true, opens: lastJoinIsOver},
 	{name: "Leave", when: ringCanChange, run: propose(ledger.LeaveNode)},
+	{name: "Roles", when: ringCanChange, run: propose(ledger.MakeRoles)},
+	{name: "Encryption", when: ringCanChange, run: encrypt, gate: true, opens: always},
 	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "Superuser", when: ringCanChange, run: propose(ledger.Rotate)},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
@@ -76,7 +79,8 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 		replace.Replace(rules, assassinate.Remove),
 		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules), withdraw.Withdraw(rules),
-		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), repair.Repair(rules),
+		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), makeroles.MakeRoles(),
+		repair.Repair(rules),
 		repair.Tables(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),
 		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.ReplaceTask,
@@ -109,6 +113,7 @@ type pass struct {
 	draft  *plan.Draft
 	keeper *upkeep.Keeper
 	engine *procedure.Engine
+	rules  guard.Rules
 }
 
 func upkeepOf(run func(*upkeep.Keeper) plan.Result) func(*pass) plan.Result {
@@ -131,6 +136,9 @@ func recoverMembers(p *pass) plan.Result {
 	}
 	return p.engine.Propose(ledger.ReplaceNode)
 }
+
+// encrypt goes before the roll-out, which brings a stage to the nodes.
+func encrypt(p *pass) plan.Result { return rollout.Encrypt(p.rules, p.engine.View(), p.draft) }
 
 func maintain(p *pass) plan.Result { return p.engine.Maintain() }
 
@@ -192,7 +200,7 @@ func Ahead(snapshot *facts.Snapshot, made plan.Plan, now time.Time) *plan.RollOu
 func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}
 	view := assess.NewView(snapshot, now)
-	p := &pass{draft: draft, keeper: upkeep.New(view, draft)}
+	p := &pass{draft: draft, keeper: upkeep.New(view, draft), rules: rules}
 	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules, p.keeper.PublishSeedsOf)
 	for _, e := range entries {
 		r := plan.Nothing()

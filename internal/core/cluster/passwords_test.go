@@ -3,8 +3,10 @@ package cluster
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
@@ -136,6 +138,83 @@ func TestPasswordsAreRefusedBeforeTheRingForms(t *testing.T) {
 		if got := w.snapshot.Ledger.MadeWith.SuperuserSecret; got != "mine" {
 			t.Errorf("the ring is made with the superuser of Secret %q", got)
 		}
+	}
+}
+
+// A ring that serves gets passwords node by node: none is asked for before the roles are made, and
+// others follow the first when a person says so, also when the ledger is lost in between.
+func TestAServingRingGetsPasswords(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := formed(t)
+		w.change(securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationPassword}))
+		waits := func(made plan.Plan) {
+			if all := reported(made); len(all) != 1 || all[0].Reason != v1alpha1.BlockedRolesNotReady {
+				t.Fatalf("lost %v: reported %+v:\n%s", lost, all, made)
+			}
+		}
+		waits(w.settle())
+		if lost {
+			w.snapshot.Ledger = nil
+			waits(w.settle())
+		}
+		asking := func() (names []string) {
+			for _, n := range w.snapshot.Records() {
+				asks := n.Record.Spec.Configuration.Authentication == v1alpha1.AuthenticationPassword
+				if asks {
+					names = append(names, n.Name)
+				}
+				if asks != (n.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative) {
+					t.Errorf("node %s asks: %v, and is %s", n.Name, asks, n.Record.Spec.ClientTraffic)
+				}
+			}
+			return names
+		}
+		first := asking()
+		if len(first) != 1 {
+			t.Fatalf("%v ask for passwords", first)
+		}
+		w.change(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Exceptions = []v1alpha1.Exception{{Name: "ready", Type: v1alpha1.ExceptionRolesReady, Node: first[0],
+				Reason: "x", Until: metav1.NewTime(w.now.Add(time.Hour))}}
+		})
+		w.rolledOut()
+		w.wantOpen()
+		w.settle()
+		if l := w.snapshot.Ledger; l.Authentication != nil ||
+			l.MadeWith.Authentication != v1alpha1.AuthenticationPassword || l.MadeWith.SuperuserSecret != "orders-superuser" {
+			t.Errorf("lost %v: the ledger says %+v, made with %+v", lost, l.Authentication, l.MadeWith)
+		}
+		if p := w.snapshot.Passwords.Applied; p == nil || p.Annotations[v1alpha1.AnnotationAppliedAt] == "" {
+			t.Errorf("lost %v: no login is proven on every node", lost)
+		}
+	}
+}
+
+// A ring stops asking by the word of a person alone.
+func TestPasswordsAreTurnedOff(t *testing.T) {
+	w := withPasswords(t)
+	w.settle()
+	w.change(securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationNone}))
+	wantStalled(t, w.pass(), v1alpha1.ReasonUnsupportedChange, "by an exception of type TurnOffPassword")
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Exceptions = []v1alpha1.Exception{{Name: "off", Type: v1alpha1.ExceptionTurnOffPassword, Reason: "x",
+			Until: metav1.NewTime(w.now.Add(time.Hour))}}
+	})
+	w.pass()
+	if made := w.pass(); !slices.ContainsFunc(made.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticePasswordsTurnedOff
+	}) {
+		t.Errorf("nobody is told:\n%s", made)
+	}
+	w.rolledOut()
+	for _, n := range w.snapshot.Records() {
+		if got := n.Record.Spec.Configuration.Authentication; got != v1alpha1.AuthenticationNone {
+			t.Errorf("node %s has %s", n.Name, got)
+		}
+	}
+	w.settle()
+	if l := w.snapshot.Ledger; l.Authentication != nil || l.MadeWith.Authentication != v1alpha1.AuthenticationNone {
+		t.Errorf("the ledger says %+v, made with %+v", l.Authentication, l.MadeWith)
 	}
 }
 

@@ -203,6 +203,9 @@ func TestWhoRepairs(t *testing.T) {
 			notices += n.Message
 		}
 		for _, r := range made.Recommended {
+			if r.Operation == "EnableInternodeEncryption" {
+				continue // of an earlier ring
+			}
 			advised += r.Message
 		}
 		if opens != c.opens || !strings.Contains(notices, c.notice) || !strings.Contains(advised, c.advised) ||

@@ -584,7 +584,8 @@ func (w *world) configure(n *facts.Node) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hash, RestartNeeded: len(changes.Restart) > 0}
+	status.Configuration = &v1alpha1.ConfigurationStatus{Hash: hash, Encryption: had.Encryption,
+		RestartNeeded: len(changes.Restart) > 0}
 	status.Proven = &v1alpha1.ProvenStatus{Configuration: hash,
 		PodTemplate: n.PodTemplate()}
 	if r := status.Restart; r != nil && r.FinishedAt == nil {
@@ -601,7 +602,8 @@ func (w *world) serve(n *facts.Node, tokens []string) {
 	n.Agent.Disk, n.Agent.HostID, n.Agent.Phase, n.Agent.Process = v1alpha1.DiskMember, hostID(n.Name),
 		v1alpha1.PhaseNormal, facts.ProcessRunning
 	n.Agent.Ring = &facts.Ring{Mode: facts.ModeNormal, HostID: hostID(n.Name), SchemaVersion: "schema",
-		ReleaseVersion: n.Record.Spec.Configuration.Version, Hints: map[string]int{}, Unfinished: &facts.Unfinished{}}
+		ReleaseVersion: n.Record.Spec.Configuration.Version, Hints: map[string]int{}, Unfinished: &facts.Unfinished{},
+		PlainClients: []string{}}
 	w.tokens[n.Name] = tokens
 	n.Agent.Space = &facts.Space{Capacity: 10 << 30, Free: 10<<30 - w.load, Data: w.load}
 }

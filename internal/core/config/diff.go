@@ -48,10 +48,13 @@ func Diff(old, wanted *v1alpha1.NodeConfiguration) (Changes, error) {
 		{"datacenterName", old.DatacenterName != wanted.DatacenterName},
 		{"rackName", old.RackName != wanted.RackName},
 		{"numTokens", old.NumTokens != wanted.NumTokens},
+		{"authentication", (old.Authentication == v1alpha1.AuthenticationPassword) !=
+			(wanted.Authentication == v1alpha1.AuthenticationPassword)},
 		{"jvm.heap", before.Heap != after.Heap},
 		{"jvm.options", !slices.Equal(before.Options, after.Options)},
 		{"jvm.gcLog", before.GCLog != after.GCLog},
 		{"jvm.classPath", !slices.Equal(before.ClassPath, after.ClassPath)},
+		{"encryption", old.Encryption.OrNotEncrypted() != wanted.Encryption.OrNotEncrypted()},
 		{"restartedAt", before.RestartedAt != after.RestartedAt},
 	} {
 		if field.differs {

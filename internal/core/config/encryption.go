@@ -30,8 +30,12 @@ func setEncryption(document *document, node *Node) {
 		return out
 	}
 	if e.Has(v1alpha1.UseInternode) {
+		connects := "all"
+		if e.ConnectsPlain {
+			connects = "none" // with optional, both are accepted all the same
+		}
 		document.set("server_encryption_options", yamlOf(options(v1alpha1.UseInternode, e.Internode, true,
-			map[string]any{"internode_encryption": "all"})))
+			map[string]any{"internode_encryption": connects})))
 	}
 	if e.Has(v1alpha1.UseClients) {
 		document.set("client_encryption_options", yamlOf(options(v1alpha1.UseClients, e.Clients,

@@ -152,6 +152,10 @@ type Ring struct {
 	// unknown.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 
+	// PlainClients are clients of other pods that are connected without encryption, a minute ago at
+	// most, with their drivers: the first few of them; nil if unknown.
+	PlainClients []string `json:"plainClients,omitzero"`
+
 	// Endpoints that this node knows by gossip, itself included, sorted by address. Nodes that left
 	// stay among them for three days.
 	Endpoints []Endpoint `json:"endpoints"`

@@ -2,7 +2,6 @@ package facts
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,10 +27,12 @@ type Passwords struct {
 	Problem string
 }
 
-// Authentication that the ring is made with, or is to be; empty in a ring that was made by an
-// earlier release of Helenus.
+// Authentication that all nodes have, or that the ring is to be made with; empty in a ring that was
+// made by an earlier release of Helenus.
 func (s *Snapshot) Authentication() v1alpha1.AuthenticationMode {
 	switch l := s.Ledger; {
+	case l != nil && l.Authentication != nil:
+		return l.Authentication.Mode
 	case l != nil && l.MadeWith != nil:
 		return l.MadeWith.Authentication
 	case s.begun():
@@ -44,26 +45,48 @@ func (s *Snapshot) Authentication() v1alpha1.AuthenticationMode {
 	return cmp.Or(s.Cluster.Spec.AuthenticationMode(), v1alpha1.AuthenticationPassword)
 }
 
+// NextAuthentication is the mode that the members are to have: another one while the ring goes from
+// one to the other, until the spec takes that back.
+func (s *Snapshot) NextAuthentication() v1alpha1.AuthenticationMode {
+	if l := s.Ledger; l != nil && l.Authentication != nil && l.Authentication.Towards != "" &&
+		l.Authentication.Towards == s.Cluster.Spec.AuthenticationMode() {
+		return l.Authentication.Towards
+	}
+	return s.Authentication()
+}
+
+// RolesReady says that nodes which ask for passwords may be open to clients.
+func (s *Snapshot) RolesReady() bool {
+	return s.Authentication() == v1alpha1.AuthenticationPassword ||
+		s.Ledger != nil && s.Ledger.Authentication != nil && s.Ledger.Authentication.Ready
+}
+
 // SuperuserSecret is the name of the Secret of the superuser that the ring is made with, or is to
 // be.
 func (s *Snapshot) SuperuserSecret() string {
 	made := ""
-	if s.Ledger != nil && s.Ledger.MadeWith != nil {
-		made = s.Ledger.MadeWith.SuperuserSecret
+	switch l := s.Ledger; {
+	case l != nil && l.Authentication != nil:
+		made = l.Authentication.SuperuserSecret
+	case l != nil && l.MadeWith != nil:
+		made = l.MadeWith.SuperuserSecret
 	}
 	return cmp.Or(made, s.Cluster.Spec.NamedSuperuser(), v1alpha1.SuperuserName(s.Cluster.Name))
 }
 
 // AsksForPasswords says that the ring asks for passwords, or may be to: their Secrets matter.
 func (s *Snapshot) AsksForPasswords() bool {
-	l := s.Ledger
-	switch {
-	case l != nil && l.MadeWith != nil:
-		return l.MadeWith.Authentication == v1alpha1.AuthenticationPassword
-	case s.begun():
-		return false
+	asked := s.Cluster.Spec.AuthenticationMode()
+	if s.begun() || s.Ledger != nil && s.Ledger.MadeWith != nil {
+		return s.Authentication() == v1alpha1.AuthenticationPassword || asked == v1alpha1.AuthenticationPassword ||
+			s.AnyAsks()
 	}
-	return s.Cluster.Spec.AdoptedUID() != "" || s.Cluster.Spec.AuthenticationMode() != v1alpha1.AuthenticationNone
+	return s.Cluster.Spec.AdoptedUID() != "" || asked != v1alpha1.AuthenticationNone
+}
+
+// AnyAsks says that a node asks for passwords, or is to.
+func (s *Snapshot) AnyAsks() bool {
+	return s.anyRecorded(func(mode v1alpha1.AuthenticationMode) bool { return mode == v1alpha1.AuthenticationPassword })
 }
 
 func (s *Snapshot) begun() bool {
@@ -85,20 +108,37 @@ func (s *Snapshot) hasNodes() bool {
 	return false
 }
 
-// recorded is what records say, of which any will do, or, if there are none, what the Secret of the
-// roles does, or the spec by name: the ledger is lost.
+// recorded is what records say, or, if there are none, what the Secret of the roles does, or the
+// spec by name: the ledger is lost. Where they differ the ring goes from one to the other: the spec
+// says to which, and if it says nothing, it has passwords.
 func (s *Snapshot) recorded() v1alpha1.AuthenticationMode {
-	records := s.Records()
-	said := slices.IndexFunc(records, func(n *Node) bool { return n.Record.Spec.Configuration.Authentication != "" })
+	asked := s.Cluster.Spec.AuthenticationMode()
+	others := s.anyRecorded(func(mode v1alpha1.AuthenticationMode) bool {
+		return mode != v1alpha1.AuthenticationPassword
+	})
 	switch {
-	case said >= 0:
-		return records[said].Record.Spec.Configuration.Authentication
-	case len(records) == 0 && s.Passwords.Roles != nil:
+	case s.AnyAsks() && (!others || asked == ""):
 		return v1alpha1.AuthenticationPassword
-	case len(records) == 0 && s.Cluster.Spec.AuthenticationMode() == v1alpha1.AuthenticationNone:
+	case s.anyRecorded(func(mode v1alpha1.AuthenticationMode) bool { return mode == v1alpha1.AuthenticationNone }):
+		return v1alpha1.AuthenticationNone
+	case others || s.AnyAsks():
+		return ""
+	case s.Passwords.Roles != nil:
+		return v1alpha1.AuthenticationPassword
+	case asked == v1alpha1.AuthenticationNone:
 		return v1alpha1.AuthenticationNone
 	}
 	return ""
+}
+
+// anyRecorded says that something holds of what a record says.
+func (s *Snapshot) anyRecorded(holds func(v1alpha1.AuthenticationMode) bool) bool {
+	for _, n := range s.Nodes {
+		if n.Record != nil && holds(n.Record.Spec.Configuration.Authentication) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofDisks is what the disks to adopt need: their roles are of no use without the passwords.

@@ -36,6 +36,8 @@ type Rules struct {
 	Replace []Guard[Replacing]
 	// Undelivered on what members keep for others before the next wave.
 	Undelivered []Guard[Kept]
+	// Encryption on the nodes before they get the next stage of encryption.
+	Encryption []Guard[Encrypting]
 	// Drain on the members of a ring that is to stop, before they are drained.
 	Drain []Guard[Nodes]
 }
@@ -49,6 +51,7 @@ func All() Rules {
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Withdrawing: withdrawing,
 		Cleanup: cleanup, Repair: repair, Backup: backup,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
-		Drain: drain, Replace: replace,
+		Encryption: encryption,
+		Drain:      drain, Replace: replace,
 	}
 }

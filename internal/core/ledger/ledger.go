@@ -54,6 +54,11 @@ type Ring struct {
 	Replication map[string]int32 `json:"replication,omitempty"`
 	// MadeWith is how the ring was made; nil in one that an earlier release of Helenus made.
 	MadeWith *MadeWith `json:"madeWith,omitempty"`
+	// Authentication counts in place of that of MadeWith while the ring goes from one mode to
+	// another, and for good in one without MadeWith; nil if it does neither.
+	Authentication *Authentication `json:"authentication,omitempty"`
+	// Encryption is the stage that the nodes are in; nil while that is what the ring was made with.
+	Encryption *EncryptionStage `json:"encryption,omitempty"`
 	// Adopted is the uid of the cluster whose disks were adopted.
 	Adopted types.UID `json:"adopted,omitempty"`
 	// Replaced are host ids that must never start again.
@@ -83,7 +88,21 @@ type Ring struct {
 	Postponed []Postponed `json:"postponed,omitempty"`
 }
 
-// MadeWith is what a ring is made with for good.
+// Authentication of a ring that changes it, or has no MadeWith and has changed it.
+type Authentication struct {
+	// Mode that all nodes have; empty in a ring that was made by an earlier release of Helenus.
+	Mode v1alpha1.AuthenticationMode `json:"mode,omitempty"`
+	// Towards is the mode that nodes may get while the spec asks for it: for Password the roles are
+	// made, and None is accepted by a person. Empty if there is no such.
+	Towards v1alpha1.AuthenticationMode `json:"towards,omitempty"`
+	// Ready says that the roles of the applications are made, by the word of a person: nodes that
+	// ask for passwords are open to clients.
+	Ready bool `json:"ready,omitempty"`
+	// SuperuserSecret is the Secret of the superuser that was made.
+	SuperuserSecret string `json:"superuserSecret,omitempty"`
+}
+
+// MadeWith is what a ring is made with. Authentication alone can change after that.
 type MadeWith struct {
 	Authentication v1alpha1.AuthenticationMode `json:"authentication"`
 	// SuperuserSecret is the Secret of the superuser; empty without passwords.
@@ -95,6 +114,13 @@ type MadeWith struct {
 	Encryption *v1alpha1.NodeEncryption `json:"encryption,omitempty"`
 	// Defaults are those that the namespace had then; nil for none.
 	Defaults *v1alpha1.NodeSettings `json:"defaults,omitempty"`
+}
+
+// EncryptionStage is how nodes encrypt, or did in the stage before: any of them has one of the two.
+type EncryptionStage struct {
+	Stage v1alpha1.NodeEncryption `json:"stage"`
+	// Before is nil where it is not known, in a ledger that was rebuilt.
+	Before *v1alpha1.NodeEncryption `json:"before,omitempty"`
 }
 
 // Lost is a member whose disk or host is lost, and since when that is known.
@@ -243,6 +269,15 @@ func (r Ring) copyRing() Ring {
 		madeWith := *r.MadeWith
 		madeWith.Encryption, madeWith.Defaults = madeWith.Encryption.DeepCopy(), madeWith.Defaults.DeepCopy()
 		r.MadeWith = &madeWith
+	}
+	if r.Authentication != nil {
+		authentication := *r.Authentication
+		r.Authentication = &authentication
+	}
+	if r.Encryption != nil {
+		encryption := *r.Encryption
+		encryption.Before = encryption.Before.DeepCopy()
+		r.Encryption = &encryption
 	}
 	r.Lost = slices.Clone(r.Lost)
 	r.Members, r.Replication = maps.Clone(r.Members), maps.Clone(r.Replication)

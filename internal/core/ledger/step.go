@@ -49,6 +49,8 @@ const (
 	ResetSuperuser Kind = "ResetSuperuserTask"
 	// Backup puts what all members hold into a store, for a CassandraBackup.
 	Backup Kind = "Backup"
+	// MakeRoles makes the roles of a ring that nobody is asked for a password by yet.
+	MakeRoles Kind = "MakeRoles"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
 	// ReplaceTask has a node take the place of a member whose disk a task gives up.

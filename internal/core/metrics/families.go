@@ -59,8 +59,8 @@ var (
 	FailedPasses = &Family{"helenus_failed_passes_total",
 		"Passes over a cluster that failed by an error of the API server.", counter, []string{"namespace", "cluster"}}
 	Writes = &Family{"helenus_writes_total", "Writes to the API server by verb.", counter, []string{"verb"}}
-	Proven = &Family{"helenus_installation_proven", "1 if the operator has proven that it has its rights and that the " +
-		"admission policies bite, 0 if not; absent in a replica that does not lead.", gauge, nil}
+	Proven = &Family{"helenus_installation_proven", "1 if the operator has proven that it has its rights and that " +
+		"the admission policies bite, 0 if not; absent in a replica that does not lead.", gauge, nil}
 	Passes = &Family{"helenus_pass_seconds", "Duration of a pass over one cluster.", histogram, nil}
 )
 

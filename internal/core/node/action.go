@@ -96,8 +96,8 @@ type (
 		Why
 		ID string
 	}
-	// RestoreDisk puts onto the disk what its ticket says that a node had in a backup. What is there
-	// already and is right stays.
+	// RestoreDisk puts onto the disk what its ticket says that a node had in a backup. What is
+	// there already and is right stays.
 	RestoreDisk struct {
 		Why
 		interruptible

@@ -117,9 +117,10 @@ type JVM struct {
 	StreamedAt time.Time
 	// Transfer is how far the streams were at some moment of the last seconds.
 	Transfer facts.Transfer
-	// Hints and Unfinished as facts.Ring has them; nil if they are not known.
-	Hints      map[string]int
-	Unfinished *facts.Unfinished
+	// Hints, Unfinished and PlainClients as facts.Ring has them; nil if they are not known.
+	Hints        map[string]int
+	Unfinished   *facts.Unfinished
+	PlainClients []string
 	// GCGrace is the smallest gc_grace of a replicated table of users, 0 if there is no such table;
 	// nil while it is not known.
 	GCGrace *time.Duration

@@ -194,6 +194,7 @@ func (p *pass) reportConfiguration(s *v1alpha1.CassandraNodeStatus) {
 		Message: words.Shorten(p.Configuration.Problem, 2048)}
 	if p.running() && p.Memory.Start.Is(p.Init.Incarnation, p.Init.Process.StartID) {
 		c.Hash, c.Revision = p.Memory.Start.Hash, p.Memory.Start.Configuration.Revision
+		c.Encryption = p.Memory.Start.Configuration.Encryption
 	}
 	if m := p.Memory.Proven; m != nil {
 		s.Proven = &v1alpha1.ProvenStatus{PodTemplate: m.PodTemplate, Configuration: m.Configuration}

@@ -16,6 +16,8 @@ type RollOut struct {
 	Waves [][]string `json:"waves,omitempty"`
 	// Held is why Waves ends before all nodes are changed.
 	Held string `json:"held,omitempty"`
+	// Passes over all nodes that follow when every node has what these waves bring.
+	Passes []string `json:"passes,omitempty"`
 	// Estimate is how long Waves take if each takes as long as the last one that the ring has seen,
 	// with the soak of the first node; 0 if it has seen none, or nothing is taken down.
 	Estimate metav1.Duration `json:"estimate,omitzero"`

@@ -3,6 +3,7 @@ package render
 import (
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
 )
 
@@ -22,6 +23,7 @@ type likeness struct {
 	image              string
 	imageDefaulted     bool
 	restartedAt        string
+	authentication     v1alpha1.AuthenticationMode
 }
 
 // HashesOf the record of a node, which must have one.
@@ -49,7 +51,7 @@ func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
 // Wanted are the hashes of the record of a node as the spec describes it.
 func (c *Comparison) Wanted(w Wanted) facts.RecordHashes {
 	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image,
-		w.Pod.ImageDefaulted, ""}
+		w.Pod.ImageDefaulted, "", w.Configuration.Authentication}
 	if at := w.Configuration.RestartedAt; at != nil {
 		like.restartedAt = at.UTC().Format(time.RFC3339)
 	}

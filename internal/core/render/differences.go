@@ -48,9 +48,7 @@ func Fields(all []Difference) []string {
 func Fixed(all []Difference) []Difference {
 	return slices.DeleteFunc(all, func(d Difference) bool {
 		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"clusterName",
-			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens",
-			"security.authentication.mode", "security.encryption.internode.mode", "security.encryption.clients.mode",
-			"security.encryption.clients.clientCertificates", "security.encryption"}, d.Field)
+			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
 	})
 }
 
@@ -68,6 +66,7 @@ var ofCluster = map[string]string{
 	"configuration.numTokens":                     "datacenters[].numTokens",
 	"configuration.authentication":                "security.authentication.mode",
 	"configuration.encryption.internode":          "security.encryption.internode.mode",
+	"configuration.encryption.connectsPlain":      "security.encryption.internode (connects without)",
 	"configuration.encryption.clients":            "security.encryption.clients.mode",
 	"configuration.encryption.clientCertificates": "security.encryption.clients.clientCertificates",
 	"pod.certificates":                            "security.encryption",

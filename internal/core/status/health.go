@@ -33,6 +33,7 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 			schemas[n.Agent.Ring.SchemaVersion] = true
 		}
 	}
+	gone := unrecorded(s)
 	switch {
 	case len(failed) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeFailed, "%s", strings.Join(failed, "; "))
@@ -41,6 +42,9 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	case len(unreachable) > 0:
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "no answer from %s",
 			strings.Join(unreachable, ", "))
+	case len(gone) > 0:
+		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonNodeUnreachable, "there is no CassandraNode of %s",
+			strings.Join(gone, ", "))
 	case !formed && (len(down) > 0 || len(schemas) == 0):
 		set(v1alpha1.ConditionHealthy, false, v1alpha1.ReasonForming, "the ring is being formed")
 	case len(down) > 0:
@@ -51,6 +55,20 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 	default:
 		set(v1alpha1.ConditionHealthy, true, v1alpha1.ReasonAllNodesHealthy, "no node is down or in doubt")
 	}
+}
+
+// unrecorded are the members whose records are gone.
+func unrecorded(s *facts.Snapshot) []string {
+	var out []string
+	if s.Ledger != nil {
+		for name := range s.Ledger.Members {
+			if n := s.Nodes[name]; n == nil || n.Record == nil {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // setAvailable: a node of each datacenter serves clients, and every range is served at the

@@ -80,7 +80,10 @@ func repairStatus(s *facts.Snapshot, now *v1alpha1.RepairStatus) *v1alpha1.Repai
 // for no password.
 func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
 	out := &v1alpha1.AuthenticationStatus{Mode: cmp.Or(s.Authentication(), v1alpha1.AuthenticationNone)}
-	if out.Mode == v1alpha1.AuthenticationPassword {
+	if next := cmp.Or(s.NextAuthentication(), out.Mode); next != out.Mode {
+		out.Next = next
+	}
+	if out.Mode == v1alpha1.AuthenticationPassword || out.Next == v1alpha1.AuthenticationPassword {
 		out.Superuser = &v1alpha1.SuperuserStatus{SecretName: s.SuperuserSecret()}
 		if applied := s.Passwords.Applied; applied != nil {
 			if at, err := time.Parse(time.RFC3339, applied.Annotations[v1alpha1.AnnotationAppliedAt]); err == nil {
@@ -98,7 +101,11 @@ func encryption(s *facts.Snapshot) *v1alpha1.EncryptionStatus {
 	if made == nil {
 		return nil
 	}
-	out := &v1alpha1.EncryptionStatus{Internode: made.Internode, Clients: made.Clients}
+	stage := *made
+	if l := s.Ledger; l != nil && l.Encryption != nil && l.Encryption.Before != nil { // any may still have that
+		stage = facts.LeastEncryption(stage, *l.Encryption.Before)
+	}
+	out := &v1alpha1.EncryptionStatus{Internode: stage.Internode, Clients: stage.Clients}
 	for _, n := range s.Records() {
 		for _, c := range n.Record.Status.Certificates {
 			if c.NotAfter != nil && (out.NextExpiry == nil || c.NotAfter.Before(out.NextExpiry)) {
@@ -372,6 +379,9 @@ func pending(s *facts.Snapshot, plan plan.Plan, now time.Time) (reason, message 
 		if records[n.Name] != nil {
 			return v1alpha1.ReasonChangePending, fmt.Sprintf("node %s is not in the spec", n.Name)
 		}
+	}
+	if next := s.NextEncryption(); next != nil {
+		return v1alpha1.ReasonChangePending, "the encryption of the ring has another stage to go"
 	}
 	if plan.Stalled != nil && plan.Stalled.Reason == v1alpha1.ReasonUnsupportedChange {
 		return v1alpha1.ReasonChangePending, plan.Stalled.Message

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -48,5 +49,23 @@ func TestConditionsStayWhileAgentsAreFirstAsked(t *testing.T) {
 				t.Errorf("%s: %s is %+v, want %s", name, kind, condition, c.want)
 			}
 		}
+	}
+}
+
+// A member of which no record is there is in doubt, whatever the others say.
+func TestAMemberWithoutARecordIsInDoubt(t *testing.T) {
+	s := &facts.Snapshot{
+		Cluster: &v1alpha1.CassandraCluster{Spec: v1alpha1.CassandraClusterSpec{Datacenters: []v1alpha1.Datacenter{
+			{Name: "dc1", NodesPerRack: 1, Racks: []v1alpha1.Rack{{Name: "r1"}}}}}},
+		Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{"n": "h"}}},
+		Nodes: map[string]*facts.Node{"n": {Name: "n", Record: &v1alpha1.CassandraNode{}, Pod: &corev1.Pod{},
+			Agent: &facts.Agent{Ring: &facts.Ring{Mode: facts.ModeNormal}}}},
+	}
+	for _, want := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse} {
+		got := status.Of(s, plan.Plan{}, nil, nil, time.Unix(0, 0))
+		if c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionHealthy); c == nil || c.Status != want {
+			t.Errorf("members %v: %+v, want %s", s.Ledger.Members, c, want)
+		}
+		s.Ledger.Members["gone"] = "other"
 	}
 }

@@ -23,6 +23,7 @@ const (
 	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 	beanCaches            = "org.apache.cassandra.db:type=Caches"
+	beanClients           = "org.apache.cassandra.metrics:type=Client,name=Connections"
 	// beanTables begins the names of those of tables, and stands for all of them.
 	beanTables = "org.apache.cassandra.db:type=Tables"
 )
@@ -36,6 +37,8 @@ func (p *Process) registered(bean string) bool {
 		return p.beans
 	case beanStorageProxy:
 		return p.proxy
+	case beanClients:
+		return p.complete
 	default:
 		return false
 	}
@@ -140,6 +143,13 @@ func init() {
 	add(beanStorageProxy, "HintsInProgress", func(_ *Process, out []byte) []byte { return append(out, '0') })
 	add(beanStorageProxy, "SchemaVersionsWithPort", (*Process).appendSchemaVersions)
 	add(beanCompactionManager, "Compactions", (*Process).appendCompactions)
+	add(beanClients, "Value", func(p *Process, out []byte) []byte {
+		if p.net.plainClient == "" || !p.native {
+			return append(out, "[]"...)
+		}
+		return append(out, `[{"address":"/`+p.net.plainClient+`:50000","driverName":"driver","driverVersion":"1",`+
+			`"ssl":"false"}]`...)
+	})
 	add(beanTables, "BuiltIndexes", func(_ *Process, out []byte) []byte { return append(out, "[]"...) })
 	attributes[attributeName{beanStreamManager, "CurrentStreams"}] = attribute{get: (*Process).appendStreams}
 }

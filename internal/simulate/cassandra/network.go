@@ -1,8 +1,10 @@
 package cassandra
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"helenus.io/helenus/internal/core/layout"
@@ -26,11 +28,17 @@ type Network struct {
 	echoMax time.Duration
 	// opened is told of each node that opens client traffic.
 	opened func(*Process)
-	names  map[netip.Addr]string
-	bulks  map[string]*bulk
-	yamls  map[string]*yamlFile
-	writes []*Written
-	clock  int64
+	// encrypts says that any node has ever had other options of encryption than the default.
+	encrypts bool
+	// refusals are nodes that began beside others of their cluster with which they do not connect.
+	refusals []string
+	// plainClient is the address of one that is connected to every node without encryption.
+	plainClient string
+	names       map[netip.Addr]string
+	bulks       map[string]*bulk
+	yamls       map[string]*yamlFile
+	writes      []*Written
+	clock       int64
 	// prolonged is how much longer than usual cleanups and repairs take.
 	prolonged time.Duration
 	// failStreams is how many of the next streams fail.
@@ -118,7 +126,59 @@ func (n *Network) WatchOpened(tell func(*Process)) { n.opened = tell }
 
 // linked says that two addresses reach each other directly.
 func (n *Network) linked(a, b netip.Addr) bool {
-	return n.group[a] == n.group[b] && (len(n.blocked) == 0 || !n.blocked[linkOf(a, b)])
+	if n.group[a] != n.group[b] || len(n.blocked) > 0 && n.blocked[linkOf(a, b)] {
+		return false
+	}
+	if n.encrypts && a != b {
+		p, q := n.byAddress[a], n.byAddress[b]
+		return p == nil || q == nil || p.settings.encryption.connects(q.settings.encryption) &&
+			q.settings.encryption.connects(p.settings.encryption)
+	}
+	return true
+}
+
+// noteRefusals of a node that begins.
+func (n *Network) noteRefusals(p *Process) {
+	for _, q := range n.running {
+		a, b := p.settings.encryption, q.settings.encryption
+		if n.encrypts && q.gossips() && q.settings.clusterName == p.settings.clusterName &&
+			(!a.connects(b) || !b.connects(a)) {
+			n.refusals = append(n.refusals, fmt.Sprintf("nodes %s and %s refuse each other: %+v, %+v", p.address,
+				q.address, a, b))
+		}
+	}
+}
+
+// Refusals are all so far of nodes that do not connect with each other since one encrypts.
+func (n *Network) Refusals() []string { return n.refusals }
+
+// ConnectPlain has a client connected to every node without encryption; an empty address ends that.
+func (n *Network) ConnectPlain(address string) { n.plainClient = address }
+
+// encryption are the server_encryption_options of a node. The zero value has no keystore: it
+// neither encrypts nor takes what is encrypted.
+type encryption struct{ encrypts, optional, keystore bool }
+
+func (y *yamlFile) encryption() encryption {
+	out := encryption{}
+	for line := range strings.Lines(y.blocks["server_encryption_options"]) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+		case "internode_encryption":
+			out.encrypts = scalar(value) == "all"
+		case "optional":
+			out.optional = scalar(value) == "true"
+		case "keystore":
+			out.keystore = strings.HasPrefix(scalar(value), "/") // else it is that of the stock file
+		}
+	}
+	return out
+}
+
+// connects says that another node takes a connection of this one. With optional it tries encryption
+// first and plain then (OutboundConnection, InboundConnectionInitiator).
+func (e encryption) connects(to encryption) bool {
+	return e.encrypts && (to.encrypts || to.optional && to.keystore) ||
+		(!e.encrypts || e.optional) && (!to.encrypts || to.optional)
 }
 
 // name is an address with the storage port, as Cassandra prints it.

@@ -181,6 +181,9 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 	if err := s.round(ctx); err != nil {
 		return err
 	}
+	if !s.p.AsksPassword() {
+		return errors.New("you have to be logged in and not anonymous to perform this request")
+	}
 	if own, _ := s.p.role(s.user); !own.Superuser {
 		//nolint:staticcheck // Cassandra's words
 		return fmt.Errorf("User %s does not have sufficient privileges", s.user)
@@ -217,6 +220,19 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 		return errors.New("You aren't allowed to alter your own superuser status") //nolint:staticcheck // as above
 	}
 	s.p.putRole(m[3], to)
+	return nil
+}
+
+// PutRole is cql.RoleSession.PutRole.
+func (s *Session) PutRole(ctx context.Context, name, hash string, to cql.Role) error {
+	if err := s.round(ctx); err != nil {
+		return err
+	}
+	if own, _ := s.p.role(s.user); s.p.AsksPassword() && !own.Superuser {
+		//nolint:staticcheck // Cassandra's words
+		return fmt.Errorf("User %s does not have sufficient privileges", s.user)
+	}
+	s.p.putRole(name, role{hash: hash, Role: to, at: s.p.line.Now().UnixMicro()})
 	return nil
 }
 

@@ -32,6 +32,7 @@ type settings struct {
 	settle         time.Duration
 	blockForPeers  time.Duration
 	user, password string
+	encryption     encryption
 	// assertions says that Java's are on.
 	assertions bool
 }
@@ -72,6 +73,8 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 		return s, configuration(fmt.Sprintf("Invalid yaml. Please remove properties [%s] from your cassandra.yaml",
 			strings.Join(unknown, ", ")))
 	}
+	s.encryption = s.yaml.encryption()
+	n.encrypts = n.encrypts || s.encryption != (encryption{})
 	s.clusterName = s.text("cluster_name", "Test Cluster")
 	s.numTokens = int(s.number("num_tokens", 1))
 	s.broadcast = address

@@ -42,6 +42,7 @@ func (p *Process) begin() *refusal {
 	if refused != nil {
 		return refused
 	}
+	p.net.noteRefusals(p)
 	p.sleep(beans - jolokia)
 	if refused := p.checkDisk(); refused != nil {
 		return refused

@@ -238,9 +238,11 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 	a.steps.Applied++
 	switch {
+	case a.Path == "security.authentication.mode":
+		return // it waits for a person on its way: passwords-living-ring
 	// It waits until there are hosts for more nodes, or stays as it was made: a fresh ring has the
 	// default.
-	case now.waits, a.Path == "security.authentication.mode", strings.HasPrefix(a.Path, "security.encryption."):
+	case now.waits, a.Path == "security.encryption.certificates.lifetime":
 		a.kept(name, a.whole)
 		return
 	case now.down:
@@ -251,7 +253,15 @@ func (a *attempt) step(name string, spec map[string]any) {
 		}
 		return
 	}
+	encryption := strings.HasPrefix(a.Path, "security.encryption.")
+	if encryption && strings.HasSuffix(name, " taken away") { // it is as the ring was made
+		spec = with(spec, a.Path, "Disabled")
+	}
 	fresh := a.freshOf(spec)
+	if encryption {
+		key := "CassandraCluster" + "/" + trial.ClusterName
+		now.end.Objects[key] = fresh.end.Objects[key] // with another spec, and with passes in its history
+	}
 	if !fresh.ready && fresh.stalled == "" && now.ready {
 		return // a paused cluster does not form, and one that has formed stays
 	}
@@ -259,7 +269,14 @@ func (a *attempt) step(name string, spec map[string]any) {
 		key := "CassandraNode" + "/" + trial.ClusterName + "-dc1-r1-0"
 		now.end.Objects[key] = fresh.end.Objects[key]
 	}
-	if a.Path == "security.networkPolicy.mode" { // the ledger keeps with which the ring was made
+	for key := range now.end.Objects { // certificates stay where there were any
+		if strings.HasSuffix(key, "-tls") || strings.HasSuffix(key, "-ca") {
+			if _, has := fresh.end.Objects[key]; encryption && !has {
+				delete(now.end.Objects, key)
+			}
+		}
+	}
+	if encryption || a.Path == "security.networkPolicy.mode" { // the ledger keeps with which the ring was made
 		key := "ConfigMap" + "/" + v1alpha1.LedgerName(trial.ClusterName)
 		now.end.Objects[key] = fresh.end.Objects[key]
 	}
@@ -268,8 +285,8 @@ func (a *attempt) step(name string, spec map[string]any) {
 	}
 }
 
-// kept says what is other than it was of the things that were there then, apart from the cluster itself
-// and what counts its nodes.
+// kept says what is other than it was of the things that were there then, apart from the cluster
+// itself and what counts its nodes.
 func (a *attempt) kept(name string, before outcome) {
 	now := a.outcome().end.Objects
 	for key, was := range before.end.Objects {

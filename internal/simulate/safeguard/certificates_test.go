@@ -62,3 +62,22 @@ func TestOnlyACertificateThatIsShownIsRenewed(t *testing.T) {
 	holds(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap(false)})
 	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: wrap(true)}, "wait for an hour is not over")
 }
+
+// Without its guard a stage of encryption begins before the one that it rests on has reached every
+// node: one that requires encryption, and one that has none, do not see each other.
+func TestAStageOfEncryptionIsCompleteFirst(t *testing.T) {
+	s := found(t, "encrypt-living-ring")
+	refused := judged(t)
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	if refused["EncryptionStageIncomplete"] == 0 {
+		t.Errorf("refused %v", refused)
+	}
+	judged(t, "EncryptionStageIncomplete")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "refuse each other")
+}
+
+// Without its guard clients that do not encrypt are refused without a word.
+func TestPlainClientsAreNamedFirst(t *testing.T) {
+	judged(t, "PlainClients")
+	caught(t, trial.Trial{Scenario: found(t, "encrypt-living-ring"), Seed: 1}, "require it is not over")
+}

@@ -107,17 +107,20 @@ func told(t *testing.T) map[string]map[string]bool {
 	}
 	catches := catching(t)
 	for name, alone := range map[string]struct{ of, test string }{
-		"JoiningNodeNotReady":      {"guard", "TestWhoJoinsHasToAnswer"},
-		"InitialNodeNotReady":      {"guard", "TestWhoIsAdoptedHasToAnswer"},
-		"MemberSeenDown":           {"guard", "TestTheGateOfARollOut"},
-		"ReleasesDiffer":           {"guard", "TestNothingJoinsBetweenReleases"},
-		"HintsNotDelivered":        {"guard", "TestHintsAreAwaited"},
-		"IncrementalRepairRunning": {"guard", "TestIncrementalRepairsEndFirst"},
-		"ClientTrafficOpen":        {"guard", "TestAStopIsInOrder"},
-		"NoHostHasRoom":            {"guard", "TestNoPodIsMadeForWhichNoHostHasRoom"},
-		"RemovedHostStillAnswers":  {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
-		"HostUnreachable":          {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
-		"DisksUnknown":             {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},
+		"EncryptionStageIncomplete": {"guard", "TestAStageOfEncryptionIsCompleteFirst"},
+		"JoiningNodeNotReady":       {"guard", "TestWhoJoinsHasToAnswer"},
+		"InitialNodeNotReady":       {"guard", "TestWhoIsAdoptedHasToAnswer"},
+		"MemberSeenDown":            {"guard", "TestTheGateOfARollOut"},
+		"ReleasesDiffer":            {"guard", "TestNothingJoinsBetweenReleases"},
+		"HintsNotDelivered":         {"guard", "TestHintsAreAwaited"},
+		"IncrementalRepairRunning":  {"guard", "TestIncrementalRepairsEndFirst"},
+		"ClientTrafficOpen":         {"guard", "TestAStopIsInOrder"},
+		"PlainClients":              {"guard", "TestPlainClientsAreNamedFirst"},
+		"NoHostHasRoom":             {"guard", "TestNoPodIsMadeForWhichNoHostHasRoom"},
+		"RemovedHostStillAnswers":   {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},
+		"RolesNotReady":             {"cluster", "TestPasswordsAreAskedInTurn"},
+		"HostUnreachable":           {"cluster", "TestHostsAreLookedAtLiveBeforeForce"},
+		"DisksUnknown":              {"cluster", "TestALostLedgerIsRebuiltFromAllDisks"},
 	} {
 		out[alone.of][name] = catches[alone.test]
 	}

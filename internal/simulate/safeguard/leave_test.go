@@ -67,8 +67,8 @@ func uncleaned(by string) *trial.Scenario {
 	return s
 }
 
-// fewRacks is the scenario of a ring of six that is to lose one of three racks, after which those of
-// a zone are lost for a while.
+// fewRacks is the scenario of a ring of six that is to lose one of three racks, after which those
+// of a zone are lost for a while.
 func fewRacks(by string) *trial.Scenario {
 	return shrinking("leave-racks", "a ring of six in three racks is to lose a rack, and a zone is lost",
 		func(c *v1alpha1.CassandraCluster) { nodeMore(&c.Spec) },

@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/superuser"
 	"helenus.io/helenus/internal/core/config"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -118,4 +119,42 @@ func TestAResetIsWrittenNow(t *testing.T) {
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	caught(t, trial.Trial{Scenario: s, Seed: 1,
 		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = writesOldest{h.Disk} })}, "act reset it is not over")
+}
+
+// asksAtOnce has every node ask for passwords as soon as the spec does: without the roles.
+type asksAtOnce struct{ client.Client }
+
+func (c asksAtOnce) Update(ctx context.Context, o client.Object, how ...client.UpdateOption) error {
+	if m, is := o.(*corev1.ConfigMap); is {
+		m.Data[ledger.Key] = strings.ReplaceAll(m.Data[ledger.Key], `"authentication":{"mode":"None","superuserSecret"`,
+			`"authentication":{"mode":"None","towards":"Password","superuserSecret"`)
+	}
+	return c.Client.Update(ctx, o, how...)
+}
+
+// neverWaits takes the roles of the applications for ready when ours are.
+type neverWaits struct{ client.Client }
+
+func (c neverWaits) Update(ctx context.Context, o client.Object, how ...client.UpdateOption) error {
+	if m, is := o.(*corev1.ConfigMap); is {
+		m.Data[ledger.Key] = strings.ReplaceAll(m.Data[ledger.Key], `"towards":"Password",`,
+			`"towards":"Password","ready":true,`)
+	}
+	return c.Client.Update(ctx, o, how...)
+}
+
+// A ring that serves has its roles before the first node asks for them, and those of its clients
+// before others do.
+func TestPasswordsAreAskedInTurn(t *testing.T) {
+	s := found(t, "passwords-living-ring")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	holds(t, trial.Trial{Scenario: found(t, "passwords-off"), Seed: 1})
+	broken := func(by func(client.Client) client.Client) trial.Trial {
+		return trial.Trial{Scenario: s, Seed: 1,
+			Wrap: world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return by(c) }}}
+	}
+	caught(t, broken(func(c client.Client) client.Client { return asksAtOnce{c} }),
+		"is to ask for passwords before the roles are made")
+	caught(t, broken(func(c client.Client) client.Client { return neverWaits{c} }),
+		"is to ask for passwords before its clients have roles")
 }

@@ -51,9 +51,10 @@ func giveBackup(w *world.World) error {
 	ctx, person := context.Background(), w.User()
 	return errors.Join(
 		person.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeSecret},
-			Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}}),
+			Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"),
+				v1alpha1.KeySecretAccessKey: []byte("key")}}),
 		person.Create(ctx, &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
-			Name: "main"}, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups",
+			Name: "main"}, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1",
 			SecretName: storeSecret}}}),
 		person.Create(ctx, backupOf()))
 }
@@ -80,8 +81,8 @@ func nothingKept(w *world.World) bool {
 	return true
 }
 
-// described: when the description of a backup is written, all of it is there, and every row that was
-// acknowledged before its first snapshot.
+// described: when the description of a backup is written, all of it is there, and every row that
+// was acknowledged before its first snapshot.
 func (o *checker) described(key string) {
 	objects := o.w.Pods.Bucket.Objects
 	b, err := format.Decode[format.Backup](objects[key])

@@ -40,7 +40,10 @@ func Catalogue() []*Scenario {
 		formsWithPasswords(),
 		rotatesPassword(),
 		resetsSuperuser(),
+		asksLiving(),
+		turnsPasswordsOff(),
 		renewsCertificates(),
+		encryptsLivingRing(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+
@@ -113,8 +116,8 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(), repairScenarios(),
-		leaveScenarios(), stopScenarios(), replaceScenarios())...)
+		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(),
+		repairScenarios(), leaveScenarios(), stopScenarios(), replaceScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/simulate/cassandra"
@@ -54,6 +55,39 @@ func renewsCertificates() *Scenario {
 				return len(shown(p, w.Line.Now().Add(24*time.Hour))) < 2
 			})
 		}, Within: 2 * time.Hour})
+}
+
+// encryptsLivingRing takes a ring that was made without encryption to all of it, and back, while
+// clients write. One of them is connected without until it is named.
+func encryptsLivingRing() *Scenario {
+	const late = "10.77.0.7"
+	encrypt := func(mode v1alpha1.EncryptionMode) func(*v1alpha1.CassandraClusterSpec) {
+		return func(s *v1alpha1.CassandraClusterSpec) {
+			s.Security.Encryption = &v1alpha1.Encryption{Internode: &v1alpha1.InternodeEncryption{Mode: mode},
+				Clients: &v1alpha1.ClientEncryption{Mode: mode}}
+		}
+	}
+	runs := func(mode v1alpha1.EncryptionMode) func(*world.World) bool {
+		return func(w *world.World) bool {
+			return rolledOut(w) && !slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
+				c := o.(*v1alpha1.CassandraNode).Status.Configuration
+				return c == nil || c.Encryption.OrNotEncrypted().Internode != mode ||
+					c.Encryption.OrNotEncrypted().Clients != mode
+			})
+		}
+	}
+	return scenario("encrypt-living-ring", "a ring without encryption is asked to require it between nodes and of "+
+		"clients while one of these does not encrypt, and to leave it again", threeRacks,
+		Act{Name: "require it", Do: func(w *world.World) error {
+			w.Network.ConnectPlain(late)
+			return whileWriting(encrypt(v1alpha1.EncryptionRequired))(w)
+		}, Until: blockedWith(v1alpha1.BlockedPlainClients, late), Within: 2 * time.Hour},
+		Act{Name: "the client goes", Do: func(w *world.World) error {
+			w.Network.ConnectPlain("")
+			return nil
+		}, Until: runs(v1alpha1.EncryptionRequired), Within: time.Hour},
+		Act{Name: "leave it", Do: whileWriting(encrypt(v1alpha1.EncryptionDisabled)),
+			Until: runs(v1alpha1.EncryptionDisabled), Within: 2 * time.Hour})
 }
 
 // shown are the serial numbers of the certificates that a JVM shows, and that are valid.

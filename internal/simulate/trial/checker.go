@@ -57,6 +57,8 @@ type checker struct {
 	turns map[string][]time.Time
 	// doubled is how many operations began on a node beside themselves.
 	doubled int
+	// refusals is how many nodes began that do not connect with others.
+	refusals int
 	// pods that follow those that have failed.
 	pace pace
 	// topology of the ring, where one grows.
@@ -149,6 +151,7 @@ func (o *checker) changed(e apiserver.Event) {
 	case *v1alpha1.CassandraNode:
 		o.contested(e, object)
 		o.asksClients(e, object)
+		o.asksInTurn(e, object)
 		o.worksOn(e, object, byOperator)
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraTask:
@@ -437,6 +440,11 @@ func (o *checker) operations(n *v1alpha1.CassandraNode) {
 		o.violated("I4: %s", what)
 	}
 	o.doubled = len(doubled)
+	refusals := o.w.Network.Refusals()
+	for _, what := range refusals[o.refusals:] {
+		o.violated("%s", what)
+	}
+	o.refusals = len(refusals)
 	for _, op := range n.Status.Operations {
 		key := n.Name + "/" + op.ID
 		if ended := o.ended[key]; ended != "" && op.Phase == v1alpha1.OperationRunning {

@@ -29,7 +29,8 @@ type End struct {
 
 // compared are the kinds of which the end is made.
 var compared = []string{
-	"CassandraCluster", "CassandraNode", "CassandraTask", "CassandraBackup", "Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
+	"CassandraCluster", "CassandraNode", "CassandraTask", "CassandraBackup",
+	"Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
 	"Secret",
 	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy",
 }
@@ -113,12 +114,17 @@ var (
 	pinned = regexp.MustCompile(`"image":"([^"@]+)@sha256:[0-9a-f]{64}"`)
 	// How long a wave took tells of those that there were.
 	took = regexp.MustCompile(`,?\\"waveTook\\":\\"[^"\\]*\\"`)
+	// When a node joined last holds back for ten minutes what follows, and nothing later.
+	joined = regexp.MustCompile(`,?\\"joinedAt\\":\\"<time>\\"`)
 	// For which spec a step was opened that is still open.
 	openedFor = regexp.MustCompile(`\\"generation\\":[0-9]+,`)
 	// When a ring was stopped as a whole is not known to a ledger that was rebuilt.
-	stopped  = regexp.MustCompile(`,?\\"stopped\\":\{[^}]*\}`)
-	counts   = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
-	contents = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
+	stopped = regexp.MustCompile(`,?\\"stopped\\":\{[^}]*\}`)
+	// With which encryption a ring was made that has another one since is not, either, nor that it
+	// had another one meanwhile. Which one its nodes have, their records say.
+	encrypted = regexp.MustCompile(`,\\"encryption\\":\{(\\"stage\\":\{\\"internode\\"[^}]*\}|\\"internode\\"[^}]*)\}`)
+	counts    = regexp.MustCompile(`\\"steps\\":\s*[0-9]+`)
+	contents  = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// What a ledger says of the replicas of a datacenter is not known to one that was rebuilt.
 	replicas = regexp.MustCompile(`,\s*\\"replication\\":\s*\{.*?\}`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
@@ -202,7 +208,7 @@ func normal(o client.Object) string {
 	out = altered.ReplaceAllString(out, "<altered>")
 	out = pinned.ReplaceAllString(out, `"image":"$1"`)
 	out = stopped.ReplaceAllString(openedFor.ReplaceAllString(out, ""), "")
-	out = took.ReplaceAllString(out, "")
+	out = encrypted.ReplaceAllString(took.ReplaceAllString(joined.ReplaceAllString(out, ""), ""), "")
 	return counts.ReplaceAllString(out, `"steps": <n>`)
 }
 

@@ -50,16 +50,16 @@ func leaveScenarios() []*Scenario {
 		of(fourRacks, "leave-rack-back", "a ring is to lose a rack, which is put back when its node is on its way out",
 			act("take it out", Operates(v1alpha1.OperationDecommission), withoutRack(3)),
 			act("put it back", grown, fourthRack)),
-		leave("leave-rack-allowed", "a ring of three racks is to lose one, with which nodes of one rack would hold two "+
-			"replicas of a row, and then may",
+		leave("leave-rack-allowed", "a ring of three racks is to lose one, with which nodes of one rack would hold "+
+			"two replicas of a row, and then may",
 			act("take it out", stalledWith(v1alpha1.ReasonInvalidSpec, "2 racks left"), withoutRack(2)),
 			act("allow it", shrunkTo(4), func(s *v1alpha1.CassandraClusterSpec) {
 				s.Datacenters[0].AllowFewerRacks = true
 			})),
 		of(threeRacks.growing(1), "rename-rack", "a rack gets another name: its node leaves when that of the new one "+
 			"has joined", act("rename", shrunk, fourthRack, withoutRack(2))),
-		leave("remove-first", "a ring of six shrinks by a node in each rack, the first of one before the other, and grows "+
-			"again", Act{Name: "name it", Do: except(v1alpha1.ExceptionRemoveFirst)},
+		leave("remove-first", "a ring of six shrinks by a node in each rack, the first of one before the other, "+
+			"and grows again", Act{Name: "name it", Do: except(v1alpha1.ExceptionRemoveFirst)},
 			to(1, all(shrunk, not(recorded("r1-0")), recorded("r1-1"))),
 			Act{Name: "delete the ledger", Do: func(w *world.World) error {
 				return client.IgnoreNotFound(deleteLedger(w))

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	product "helenus.io/helenus/internal/cassandra"
@@ -48,9 +51,72 @@ func resetsSuperuser() *Scenario {
 		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
 		Act{Name: "forget it", Do: forgetPassword, Until: func(w *world.World) bool { return !asked(w) },
 			Within: time.Minute},
-		Act{Name: "change it in vain", Do: editPassword("one"), Until: unknown, Within: 10 * time.Minute},
+		Act{Name: "change it in vain", Do: editPassword("one"),
+			Until: blockedBy(v1alpha1.BlockedSuperuserPasswordUnknown), Within: 10 * time.Minute},
 		Act{Name: "reset it", Do: func(w *world.World) error { return give(w, v1alpha1.TaskResetSuperuser, 1) },
 			Until: all(taskIs(v1alpha1.TaskSucceeded), rotated, rootLocked), Within: 30 * time.Minute})
+}
+
+// asksLiving has a person turn passwords on in a ring that serves: they take it back while the
+// first node waits for roles, and turn it on again.
+func asksLiving() *Scenario {
+	return scenario("passwords-living-ring",
+		"a ring that serves without passwords is to ask for them, and does not, and does",
+		threeRacks,
+		Act{Name: "ask", Do: authenticate(v1alpha1.AuthenticationPassword),
+			Until: blockedBy(v1alpha1.BlockedRolesNotReady), Within: 20 * time.Minute},
+		Act{Name: "take it back", Do: authenticate(v1alpha1.AuthenticationNone), Until: all(grown, asksNobody),
+			Within: 20 * time.Minute},
+		Act{Name: "ask again", Do: authenticate(v1alpha1.AuthenticationPassword),
+			Until: blockedBy(v1alpha1.BlockedRolesNotReady), Within: 20 * time.Minute},
+		Act{Name: "say that roles are ready", Do: sayRolesReady, Until: all(rotated, rootLocked, hasMode(
+			v1alpha1.AuthenticationPassword)), Within: 30 * time.Minute})
+}
+
+// turnsPasswordsOff has a person turn passwords off in a ring that was made with them.
+func turnsPasswordsOff() *Scenario {
+	return scenario("passwords-off", "a ring that asks for passwords is to ask no longer, by the word of a person",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
+		Act{Name: "turn them off", Do: func(w *world.World) error {
+			return respec(func(s *v1alpha1.CassandraClusterSpec) {
+				none := v1alpha1.Authentication{Mode: v1alpha1.AuthenticationNone}
+				s.Security = &v1alpha1.Security{Authentication: &none}
+				s.Exceptions = append(s.Exceptions, exceptionOf(w, v1alpha1.ExceptionTurnOffPassword, ""))
+			})(w)
+		}, Until: all(grown, asksNobody, hasMode(v1alpha1.AuthenticationNone)), Within: 30 * time.Minute})
+}
+
+func authenticate(mode v1alpha1.AuthenticationMode) func(*world.World) error {
+	return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Security.Authentication.Mode = mode })
+}
+
+func exceptionOf(w *world.World, kind v1alpha1.ExceptionType, node string) v1alpha1.Exception {
+	return v1alpha1.Exception{Name: strings.ToLower(string(kind)), Type: kind, Node: node, Reason: "it was agreed",
+		Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour).Truncate(time.Second))}
+}
+
+// sayRolesReady of the node that the operator names.
+func sayRolesReady(w *world.World) error {
+	for _, b := range get(w).Status.Blocked {
+		if b.Reason == v1alpha1.BlockedRolesNotReady {
+			e := exceptionOf(w, v1alpha1.ExceptionRolesReady, b.Nodes[0])
+			return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
+		}
+	}
+	return errors.New("no node waits for roles")
+}
+
+// asksNobody says that no node asks for a password.
+func asksNobody(w *world.World) bool {
+	return !slices.ContainsFunc(jvms(w), (*cassandra.Process).AsksPassword)
+}
+
+// hasMode says that by the status every node has the mode.
+func hasMode(mode v1alpha1.AuthenticationMode) func(*world.World) bool {
+	return func(w *world.World) bool {
+		a := get(w).Status.Security.Authentication
+		return a.Mode == mode && a.Next == ""
+	}
 }
 
 // lost is the password that a person has given the superuser by CQL and forgotten.
@@ -72,11 +138,13 @@ func forgetPassword(w *world.World) error {
 		`" WITH HASHED PASSWORD = '`+hashOfLost+`'`)
 }
 
-// unknown says that the operator has found out, and says so.
-func unknown(w *world.World) bool {
-	return slices.ContainsFunc(get(w).Status.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Reason == v1alpha1.BlockedSuperuserPasswordUnknown
-	})
+// blockedBy says that the operator waits for a reason, and says so.
+func blockedBy(reason v1alpha1.Reason) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return slices.ContainsFunc(get(w).Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return b.Reason == reason
+		})
+	}
 }
 
 // rootLocked says that nobody is let in by the role that resets others.
@@ -150,6 +218,30 @@ func (o *checker) asksClients(e apiserver.Event, n *v1alpha1.CassandraNode) {
 	nodes := jvms(o.w)
 	if len(nodes) > 0 && !slices.ContainsFunc(nodes, (*cassandra.Process).Locked) {
 		o.violated("passwords: node %s is opened to clients before the roles are set", n.Name)
+	}
+}
+
+// asksInTurn: a ring that serves has its roles before the first node asks for them, and more nodes
+// ask when a person has said that the applications have theirs.
+func (o *checker) asksInTurn(e apiserver.Event, n *v1alpha1.CassandraNode) {
+	old, modified := e.Old.(*v1alpha1.CassandraNode)
+	asks := func(n *v1alpha1.CassandraNode) bool {
+		return n.Spec.Configuration.Authentication == v1alpha1.AuthenticationPassword
+	}
+	if !modified || !asks(n) || asks(old) || old.Spec.Member == nil {
+		return
+	}
+	if !slices.ContainsFunc(jvms(o.w), (*cassandra.Process).Locked) {
+		o.violated("passwords: node %s is to ask for passwords before the roles are made", n.Name)
+	}
+	said := slices.ContainsFunc(get(o.w).Spec.Exceptions, func(e v1alpha1.Exception) bool {
+		return e.Type == v1alpha1.ExceptionRolesReady
+	})
+	if (n.Spec.ClientTraffic == v1alpha1.TrafficOpen || slices.ContainsFunc(o.w.Server.Objects("CassandraNode"),
+		func(other client.Object) bool {
+			return other.GetName() != n.Name && asks(other.(*v1alpha1.CassandraNode))
+		})) && !said {
+		o.violated("passwords: node %s is to ask for passwords before its clients have roles", n.Name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,7 +17,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
-	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -55,7 +53,8 @@ func backUp(w *world.World) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeName}}
 	of := &v1alpha1.CassandraBackupStore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeName},
-		Spec:       v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: storeName}},
+		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1",
+			SecretName: storeName}},
 	}
 	if err := errors.Join(w.User().Create(ctx, secret), w.User().Create(ctx, of)); err != nil {
 		return err
@@ -81,11 +80,7 @@ func backUp(w *world.World) error {
 			f := format.File{Name: "Data.db", Size: int64(len(files[keyspace])), SHA256: hex.EncodeToString(sum[:])}
 			m.Tables = append(m.Tables, format.Table{Keyspace: keyspace, Name: "rows", ID: "1",
 				SSTables: []format.SSTable{{Name: "nb-1-big", Files: []format.File{f}}}})
-			// Replicas hold the same here.
-			if err := put(w, format.BlobKey(uid, f.SHA256), files[keyspace]); err != nil &&
-				!errors.Is(err, store.ErrExists) {
-				return err
-			}
+			put(w, format.BlobKey(uid, f.SHA256), files[keyspace])
 		}
 		if err := putJSON(w, format.ManifestKey(uid, backupID, m.Node.HostID), m); err != nil {
 			return err
@@ -100,9 +95,9 @@ func putJSON(w *world.World, key string, value any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", key, err)
 	}
-	return put(w, key, text)
+	put(w, key, text)
+	return nil
 }
 
-func put(w *world.World, key string, content []byte) error {
-	return w.Pods.Bucket.Put(context.Background(), key, bytes.NewReader(content), int64(len(content)))
-}
+// put an object where no agent did: its writing is not judged.
+func put(w *world.World, key string, content []byte) { w.Pods.Bucket.Objects[key] = content }

@@ -21,6 +21,10 @@ type turn struct {
 	*checker
 	// described is what any spec has described the nodes of a rack as.
 	described map[[2]string]map[facts.Hashes]bool
+	// made is the encryption that the first spec asked for, and walks says that one asked for
+	// another.
+	made  v1alpha1.NodeEncryption
+	walks bool
 	// recreated are nodes whose records somebody deleted: another is made by the spec.
 	recreated map[string]bool
 	// last is the node that was asked last to go down.
@@ -30,13 +34,42 @@ type turn struct {
 }
 
 func (t *turn) describe(c *v1alpha1.CassandraCluster) {
-	for _, w := range wantedNodes(c) {
+	wanted := wantedNodes(c)
+	asked := wanted[0].Configuration.Encryption.OrNotEncrypted()
+	if len(t.described) == 0 {
+		t.made = asked
+	}
+	t.walks = t.walks || asked != t.made
+	for _, w := range wanted {
 		rack := [2]string{w.Datacenter, w.Rack}
 		if t.described[rack] == nil {
 			t.described[rack] = map[facts.Hashes]bool{}
 		}
 		t.described[rack][w.Hashes()] = true
+		for _, stage := range stages(asked.ClientCertificates) {
+			if !t.walks {
+				break
+			}
+			w.Configuration.Encryption, w.Pod.Certificates = &stage, stage.Uses()
+			t.described[rack][w.Hashes()] = true
+		}
 	}
+}
+
+// stages of encryption in which a ring may be that is asked for another one than it was made with.
+// Of the order of stages it is the nodes that tell, by refusing each other.
+func stages(certificates v1alpha1.ClientCertificates) (out []v1alpha1.NodeEncryption) {
+	modes := []v1alpha1.EncryptionMode{v1alpha1.EncryptionDisabled, v1alpha1.EncryptionOptional,
+		v1alpha1.EncryptionRequired}
+	for _, internode := range modes {
+		for _, clients := range modes {
+			for _, plain := range []bool{false, internode == v1alpha1.EncryptionOptional} {
+				out = append(out, v1alpha1.NodeEncryption{Internode: internode, ConnectsPlain: plain, Clients: clients,
+					ClientCertificates: certificates})
+			}
+		}
+	}
+	return out
 }
 
 // bySpec are the hashes of a record without the restart that a task has asked for.

@@ -48,8 +48,8 @@ func All() []Dashboard {
 			{"Nodes that are not ready", each("helenus_cluster_nodes - helenus_cluster_ready_nodes") + " > 0", name,
 				"short"},
 			{"Ranges with too few replicas up", each("helenus_cluster_unserved_ranges") + " > 0", name, "short"},
-			{"Agents that do not answer", each("helenus_cluster_nodes - helenus_cluster_answering_nodes") + " > 0", name,
-				"short"},
+			{"Agents that do not answer", each("helenus_cluster_nodes - helenus_cluster_answering_nodes") + " > 0",
+				name, "short"},
 			{"Steps that are blocked", "sum by (namespace, cluster, reason) (helenus_cluster_blocked_steps_by_reason)",
 				name + " {{reason}}", "short"},
 			{"Age of the oldest step", "time() - min by (namespace, cluster) " +

@@ -84,7 +84,7 @@ func (r *Release) image(ctx context.Context, i own.Image) (v1.Hash, error) {
 			return v1.Hash{}, err
 		}
 	}
-	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.DockerManifestList)
+	index := mutate.IndexMediaType(empty.Index, types.DockerManifestList)
 	inside := newContents(r, i)
 	for _, architecture := range architectures {
 		work := filepath.Join(r.Work, i.Name+"-"+architecture)
@@ -142,7 +142,7 @@ func (r *Release) chart(values []byte) error {
 	for was, is := range map[string]string{"\nversion: 0.0.0-dev\n": "\nversion: " + number + "\n",
 		"\nappVersion: dev\n": "\nappVersion: " + r.Version + "\n"} {
 		if bytes.Count(about, []byte(was)) != 1 {
-			return fmt.Errorf("Chart.yaml has no line %q", strings.TrimSpace(was))
+			return fmt.Errorf("find the version in Chart.yaml: it has no line %q", strings.TrimSpace(was))
 		}
 		about = bytes.ReplaceAll(about, []byte(was), []byte(is))
 	}

@@ -42,7 +42,8 @@ func write(t *testing.T) map[string][]byte {
 	image := own.Image{Name: "operator", Repository: "registry.example/operator",
 		Binaries: map[string]string{"/hello": "./hello"}, Entrypoint: []string{"/hello"}}
 	agent := image
-	agent.Name, agent.Repository, agent.Jars = "agent", "registry.example/agent", map[string]lock.Coordinates{"/a.jar": jar}
+	agent.Name, agent.Repository = "agent", "registry.example/agent"
+	agent.Jars = map[string]lock.Coordinates{"/a.jar": jar}
 	r := &Release{Version: "v1.2.3", Created: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC),
 		URL: "https://example.test/v1.2.3", Repository: repository, Plugin: "./hello", Systems: []string{"linux"},
 		Images: map[string]own.Image{"operator": image, "agent": agent},
@@ -50,7 +51,8 @@ func write(t *testing.T) map[string][]byte {
 			return filepath.Join(repository, "agent.jar"), nil
 		},
 		Lock: func(name string) (*lock.File, error) {
-			return &lock.File{Image: name, Maven: []lock.Artifact{{Name: jar.String(), SHA256: hex.EncodeToString(sum[:])}}}, nil
+			return &lock.File{Image: name, Maven: []lock.Artifact{{Name: jar.String(),
+				SHA256: hex.EncodeToString(sum[:])}}}, nil
 		},
 		Work: t.TempDir(), Out: t.TempDir()}
 	if err := r.Write(t.Context()); err != nil {

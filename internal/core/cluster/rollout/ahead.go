@@ -28,6 +28,16 @@ func Ahead(rules guard.Rules, v *assess.View, refused bool) *plan.RollOut {
 		return nil
 	}
 	p := newPass(v)
+	out := &plan.RollOut{}
+	if pending, begun := p.pending(); !refused {
+		stage := v.Encryption().OrNotEncrypted()
+		if next := v.NextEncryption(); next != nil && len(pending)+len(begun) == 0 {
+			stage = *next
+			v = atNextStage(v, stage)
+			p = newPass(v)
+		}
+		out.Passes = passesAfter(v, stage)
+	}
 	p.rules = rules
 	if s := v.Ledger.Step; s != nil && s.Kind == ledger.RollOut {
 		if state, err := ledger.StateOf[State](s); err == nil && state.Target == v.Described() {
@@ -36,7 +46,6 @@ func Ahead(rules guard.Rules, v *assess.View, refused bool) *plan.RollOut {
 	}
 	pending, _ := p.pending()
 	growing := p.growing()
-	out := &plan.RollOut{}
 	for _, w := range v.Wanted {
 		if v.Ledger.Members[w.Name] == "" {
 			out.NewNodes = append(out.NewNodes, w.Name)
@@ -123,8 +132,9 @@ func takes(have *v1alpha1.CassandraNode, w render.Wanted, d render.Difference) p
 			return plan.Hot
 		}
 		return plan.Live // another way to write the same value
-	case strings.HasPrefix(d.Field, "node.jvm") || d.Field == "node.environment" || d.Field == "restartedAt",
-		d.Field == render.RulesOfConfiguration:
+	case strings.HasPrefix(d.Field, "security.encryption."), strings.HasPrefix(d.Field, "node.jvm"),
+		d.Field == "node.environment", d.Field == "restartedAt", d.Field == render.RulesOfConfiguration,
+		d.Field == "security.authentication.mode":
 		return plan.Restart
 	default:
 		return plan.NewPod

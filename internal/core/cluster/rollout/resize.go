@@ -115,6 +115,7 @@ func (p *pass) resizeNode(n *facts.Node, w render.Wanted, mayGoDown bool) string
 	}
 	until := metav1.NewTime(p.Now.Add(intentLife))
 	p.step.UpdateRecord(n.Name, false, "its pod was resized", func(spec *v1alpha1.CassandraNodeSpec) {
+		p.closeUntilRoles(spec, w)
 		spec.Configuration, spec.Pod, spec.Resized = w.Configuration, w.Pod, render.ResizedTo(n.Pod, w.Pod)
 		if restart {
 			spec.Resized.Restart = p.restartID(n.Name)

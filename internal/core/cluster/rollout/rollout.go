@@ -44,6 +44,9 @@ type State struct {
 	// when it became that.
 	Left      int        `json:"left,omitempty"`
 	LeftSince *time.Time `json:"leftSince,omitempty"`
+	// Roles says what comes next at the node that is closed until its clients have roles: nothing
+	// before ours are made, StageLogin, or StageOpen.
+	Roles ledger.Stage `json:"roles,omitempty"`
 	// Resting says that the next wave waits for a person, so that pods can be evicted meanwhile.
 	Resting bool `json:"resting,omitempty"`
 	// Hold is what a person has to end before the next wave.
@@ -65,7 +68,7 @@ func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 		},
 		Yields: func(s *ledger.Step) bool {
 			state, err := ledger.StateOf[State](s)
-			return err == nil && len(state.Wave) == 0
+			return err == nil && (len(state.Wave) == 0 || state.Resting)
 		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {
@@ -215,7 +218,7 @@ func (p *pass) pending() (pending, begun []string) {
 			continue
 		}
 		switch {
-		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n):
+		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n) || p.closedForRoles(n):
 			begun = append(begun, w.Name)
 		case p.changeOf(n) != nothing:
 			if p.VolumesGrow(n, p.wanted(n)) {

@@ -58,6 +58,9 @@ func (p *pass) continueWave() (plan.Result, bool) {
 		p.describe("waiting for %s", words.List(waiting, 3))
 		return plan.Waiting("waiting for %s", words.List(waiting, 3)), false
 	}
+	if r, over := p.openToRoles(); !over {
+		return r, false
+	}
 	if p.state.First {
 		if left := p.soak(p.Nodes[p.state.Wave[0]]); left > 0 {
 			p.step.WakeIn(left)
@@ -140,7 +143,10 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	w, is := p.wanted(n), p.Of(n.Name)
 	change := p.recordChange(n, w)
 	stopped := n.Record.Spec.State == v1alpha1.StateStopped
-	take := func(spec *v1alpha1.CassandraNodeSpec) { spec.Configuration, spec.Pod = w.Configuration, w.Pod }
+	take := func(spec *v1alpha1.CassandraNodeSpec) {
+		p.closeUntilRoles(spec, w)
+		spec.Configuration, spec.Pod = w.Configuration, w.Pod
+	}
 	switch {
 	case p.state.Live && p.wantsDown(n):
 		return "" // more than the wave is for: it has a turn of its own

@@ -27,8 +27,8 @@ const (
 	clearGrace = 10 * time.Minute
 	// lookAgain is when the members are looked at again for the schema that they have.
 	lookAgain = 2 * time.Second
-	// storeGrace is how long after a backup its store may be created: who applies both does not order
-	// them.
+	// storeGrace is how long after a backup its store may be created: who applies both does not
+	// order them.
 	storeGrace = time.Minute
 	// pastDeadline is how much longer than the backup its snapshots live, if nobody clears them.
 	pastDeadline = time.Hour
@@ -67,6 +67,7 @@ func stateOfBackup(b *v1alpha1.CassandraBackup) *state {
 			s.status.Succeeded++
 		case v1alpha1.TaskFailed:
 			s.status.Failed++
+		default:
 		}
 	}
 	s.task.Status = *s.status.DeepCopy()

@@ -1,7 +1,6 @@
 package upkeep
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ const secretsAgain = 30 * time.Second
 
 // uses of the certificates that the cluster has.
 func (k *Keeper) uses() []v1alpha1.CertificateUse {
-	return append([]v1alpha1.CertificateUse{v1alpha1.UseAgent}, k.Encryption().Uses()...)
+	return append([]v1alpha1.CertificateUse{v1alpha1.UseAgent}, k.CertificateUses(k.Encryption())...)
 }
 
 // leaf is the Secret with the certificate of a node; nil if there is none.
@@ -39,7 +38,7 @@ func (k *Keeper) authorities() {
 	for _, use := range k.uses() {
 		k.authority(use)
 	}
-	if k.ClientsAuthority != "" && k.Encryption().Has(v1alpha1.UseClients) {
+	if k.ClientsAuthority != "" && slices.Contains(k.uses(), v1alpha1.UseClients) {
 		ensure(k, k.Shared.ConfigMaps, render.ClientsAuthority(k.Owner(), k.ClientsAuthority), repairConfig, edited)
 	}
 }
@@ -162,26 +161,4 @@ func (k *Keeper) noticeCertificates() {
 		k.draft.Notice(v1alpha1.NoticeCertificateNotRenewed, names, "certificates are not renewed: %s. Cassandra "+
 			"keeps the one that it has; when that ends, no new connection is made with it", words.List(why, 3))
 	}
-}
-
-// checkEncryption refuses what would have a ring that exists be another than it was made.
-func (k *Keeper) checkEncryption() error {
-	made := v1alpha1.NodeEncryption{Internode: v1alpha1.EncryptionDisabled, Clients: v1alpha1.EncryptionDisabled,
-		ClientCertificates: v1alpha1.ClientCertificatesNone}
-	if e := k.Encryption(); e != nil {
-		made = *e
-	}
-	asked := k.Cluster.Spec.Encryption()
-	var errs []error
-	for _, f := range []struct{ field, made, asked string }{
-		{"internode.mode", string(made.Internode), string(asked.Internode)},
-		{"clients.mode", string(made.Clients), string(asked.Clients)},
-		{"clients.clientCertificates", string(made.ClientCertificates), string(asked.ClientCertificates)},
-	} {
-		if f.asked != "" && f.asked != f.made {
-			errs = append(errs, fmt.Errorf("security.encryption.%s: %s → %s: a ring that exists cannot change that "+
-				"yet; take the change back", f.field, f.made, f.asked))
-		}
-	}
-	return errors.Join(errs...)
 }

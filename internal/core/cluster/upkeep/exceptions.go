@@ -27,7 +27,7 @@ func (k *Keeper) Exceptions() plan.Result {
 			case v1alpha1.ExceptionStartAnyway:
 				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
 			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss,
-				v1alpha1.ExceptionRemoveFirst:
+				v1alpha1.ExceptionRemoveFirst, v1alpha1.ExceptionRolesReady, v1alpha1.ExceptionTurnOffPassword:
 				// they are asked by their procedures
 			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
@@ -75,6 +75,8 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 	case e.Until.Sub(k.Now) > assess.LongestException:
 		return v1alpha1.ExceptionRefused, fmt.Sprintf("until is %s, and may be at most 7 days ahead",
 			e.Until.UTC().Format(time.RFC3339))
+	case e.Type == v1alpha1.ExceptionTurnOffPassword:
+		return k.judgeTurnOff()
 	case record == nil:
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("there is no node %s", e.Node)
 	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
@@ -94,7 +96,9 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 		}
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until the spec has fewer nodes of rack %s in datacenter "+
 			"%s than there are", record.Spec.Rack, record.Spec.Datacenter)
-	case v1alpha1.ExceptionDebug:
+	case v1alpha1.ExceptionRolesReady:
+		return k.judgeRolesReady(n)
+	case v1alpha1.ExceptionDebug, v1alpha1.ExceptionTurnOffPassword:
 	}
 	return k.judgeDebug(e, n, before)
 }

@@ -152,7 +152,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 				continue
 			}
 			// one that replaces a member is closed until it has
-			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen && spec.Join == nil
+			forming = forming || spec.ClientTraffic != v1alpha1.TrafficOpen && spec.Join == nil && !k.asksFirst(n)
 			l.TrafficAllowed = l.TrafficAllowed || spec.ClientTraffic != v1alpha1.TrafficClosed
 		case agent == nil && assess.NeverHadDisk(n):
 			continue
@@ -229,6 +229,10 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	}
 	if k.Authentication() != "" && (l.HasRing() || l.Step != nil) {
 		l.MadeWith = k.MadeWith()
+	}
+	k.rebuildAuthentication(l)
+	if e := k.Encryption(); e != nil && l.MadeWith == nil && (l.HasRing() || l.Step != nil) {
+		l.Encryption = &ledger.EncryptionStage{Stage: *e}
 	}
 	for _, n := range k.Records() {
 		if l.Members[n.Name] != "" && config.SSTables(&n.Record.Spec.Configuration) != config.OldestSSTables {

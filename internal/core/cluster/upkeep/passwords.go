@@ -9,6 +9,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/cluster/ticket"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -19,7 +20,15 @@ import (
 // are made before the roles are. One that is lost afterwards is not made again: what is on the
 // disks would not be what is in it.
 func (k *Keeper) passwords() {
-	if !k.AsksForPassword() || k.LedgerLost {
+	if k.NextAuthentication() == v1alpha1.AuthenticationNone && k.AnyAsks() {
+		k.draft.Notice(v1alpha1.NoticePasswordsTurnedOff, nil, "security.authentication.mode is None: node after node "+
+			"lets everybody in who reaches it, with all permissions. To keep the passwords, set it to Password")
+	}
+	if k.HasRing() && !k.LedgerLost && k.Authentication() == "" && k.Cluster.Spec.AuthenticationMode() == "" {
+		k.draft.Recommend("EnableAuthentication", nil, "everybody who reaches the ring can do everything: set "+
+			"security.authentication.mode to Password, which the guide of security explains; or to None, to have it so")
+	}
+	if !k.HasRoles() || k.LedgerLost || k.SpecRejected && !k.AsksForPassword() {
 		return
 	}
 	var wanted []*corev1.Secret
@@ -55,15 +64,23 @@ func (k *Keeper) rolesUnmade() bool {
 		return false
 	}
 	s := k.Ledger.Step
-	return !k.Begun() || s != nil && s.Kind == ledger.FormRing &&
+	return !k.Begun() || k.asksNobody() || s != nil && s.Kind == ledger.FormRing &&
 		slices.Contains([]ledger.Stage{ledger.StageTickets, ledger.StageFormed}, s.Stage)
+}
+
+// asksNobody says that a ring serves without passwords, and that what roles it may have are to be
+// written anew before any node asks.
+func (k *Keeper) asksNobody() bool {
+	a, open := k.Ledger.Authentication, slices.Concat(k.Ledger.Open(), k.Ledger.Suspended)
+	return k.HasRing() && !k.AsksForPassword() && !k.AnyAsks() && (a == nil || a.Towards == "") &&
+		!slices.ContainsFunc(open, func(s *ledger.Step) bool { return s.Kind == ledger.MakeRoles })
 }
 
 // secretsOfAgents are those that agents may read: of roles, and of the stores of backups that have
 // not finished.
 func (k *Keeper) secretsOfAgents() []string {
 	var out []string
-	if k.AsksForPassword() {
+	if k.HasRoles() {
 		out = append(out, v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name))
 	}
 	if k.Ledger != nil && k.Ledger.Step != nil {
@@ -106,6 +123,11 @@ func (k *Keeper) checkPasswords() error {
 	if !k.AsksForPassword() {
 		return k.noSuperuser()
 	}
+	return k.checkSuperuser()
+}
+
+// checkSuperuser refuses what no superuser can be made of.
+func (k *Keeper) checkSuperuser() error {
 	const field = "spec.security.authentication.superuser.secretName"
 	named := k.Cluster.Spec.NamedSuperuser()
 	switch {
@@ -126,11 +148,17 @@ func (k *Keeper) checkMadeWith() error {
 	if made == "" {
 		made = v1alpha1.AuthenticationNone
 	}
-	if asked := k.Cluster.Spec.AuthenticationMode(); asked != "" && asked != made {
-		return fmt.Errorf("security.authentication.mode: %s → %s: a ring that exists cannot change that yet; take the "+
-			"change back", made, asked)
+	switch mode := k.Cluster.Spec.AuthenticationMode(); {
+	case mode == v1alpha1.AuthenticationNone && made != mode && k.NextAuthentication() != mode && !k.MayTurnOff():
+		return fmt.Errorf("security.authentication.mode: %s → %s: everybody who reaches the ring would be let in, "+
+			"with all permissions. Take the change back; or say so by an exception of type %s in spec.exceptions", made,
+			mode, v1alpha1.ExceptionTurnOffPassword)
+	case mode == v1alpha1.AuthenticationPassword && k.asksNobody():
+		if err := k.checkSuperuser(); err != nil {
+			return err
+		}
 	}
-	if !k.AsksForPassword() {
+	if !k.HasRoles() {
 		return k.noSuperuser()
 	}
 	asked := k.Cluster.Spec.NamedSuperuser()
@@ -150,4 +178,45 @@ func (k *Keeper) noSuperuser() error {
 	}
 	return errors.New("security.authentication.superuser.secretName is set, and the ring is made without passwords: " +
 		"take it out")
+}
+
+// judgeTurnOff says what becomes of an exception that lets a ring stop asking for passwords.
+func (k *Keeper) judgeTurnOff() (v1alpha1.ExceptionState, string) {
+	switch asked := k.Cluster.Spec.AuthenticationMode(); {
+	case !k.HasRoles():
+		return v1alpha1.ExceptionOver, "the ring asks nobody for a password: take it out of spec.exceptions"
+	case asked != v1alpha1.AuthenticationNone:
+		return v1alpha1.ExceptionWaiting, "waits until security.authentication.mode is None"
+	}
+	return v1alpha1.ExceptionActive, "the ring stops asking for passwords, node by node"
+}
+
+// judgeRolesReady says what becomes of an exception by which a node that asks for passwords opens.
+func (k *Keeper) judgeRolesReady(n *facts.Node) (v1alpha1.ExceptionState, string) {
+	switch {
+	case k.RolesReady():
+		return v1alpha1.ExceptionOver, "the roles are known to be ready: take it out of spec.exceptions"
+	case n.Record.Spec.Configuration.Authentication != v1alpha1.AuthenticationPassword:
+		return v1alpha1.ExceptionWaiting, fmt.Sprintf("waits until node %s asks for passwords", n.Name)
+	}
+	return v1alpha1.ExceptionActive, fmt.Sprintf("node %s opens to clients when logins are proven", n.Name)
+}
+
+// asksFirst says that a node is closed to clients since it is the first to ask for passwords.
+func (k *Keeper) asksFirst(n *facts.Node) bool {
+	return n.Record.Spec.ClientTraffic == v1alpha1.TrafficAdministrative && k.AnyAsks() && !k.AsksForPassword()
+}
+
+// rebuildAuthentication of a ring that goes towards passwords: nodes ask for some, so that there
+// are roles, and if such a node is open to clients, they have theirs.
+func (k *Keeper) rebuildAuthentication(l *ledger.Ledger) {
+	if !k.AnyAsks() || k.AsksForPassword() {
+		return
+	}
+	l.Authentication = &ledger.Authentication{Mode: k.Authentication(), Towards: v1alpha1.AuthenticationPassword,
+		SuperuserSecret: k.SuperuserSecret(),
+		Ready: slices.ContainsFunc(k.Records(), func(n *facts.Node) bool {
+			return n.Record.Spec.Configuration.Authentication == v1alpha1.AuthenticationPassword &&
+				n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen
+		})}
 }

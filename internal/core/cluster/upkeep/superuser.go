@@ -25,7 +25,8 @@ func (k *Keeper) appliedSuperuser() {
 	if s := k.Ledger.Step; s != nil && s.Kind == ledger.FormRing {
 		stage = s.Stage
 	}
-	unmade := slices.Contains([]ledger.Stage{ledger.StageTickets, ledger.StageFormed, ledger.StageSuperuser}, stage)
+	unmade := k.asksNobody() ||
+		slices.Contains([]ledger.Stage{ledger.StageTickets, ledger.StageFormed, ledger.StageSuperuser}, stage)
 	switch {
 	case applied == nil && k.Passwords.Superuser != nil && k.Passwords.Problem == "":
 		k.draft.Write(procedure.CopyPassword(k.View, false, "it is what agents read"))

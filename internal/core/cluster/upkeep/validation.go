@@ -311,7 +311,7 @@ func (k *Keeper) checkNumbers() error {
 // checkLedger refuses changes of what no record holds, and what was used up when the ring was
 // formed.
 func (k *Keeper) checkLedger() error {
-	errs := []error{k.checkMadeWith(), k.checkEncryption()}
+	errs := []error{k.checkMadeWith()}
 	if w := k.Cluster.Spec.Repair.Window; w != nil && k.NoRepairZone {
 		errs = append(errs, fmt.Errorf("repair.window.timeZone %q is not in the IANA time zone database: allowed are "+
 			"its names, such as UTC or Europe/Berlin", w.TimeZone))
