@@ -68,7 +68,7 @@ const (
 	// of the ring to ask for passwords: it opens to clients, and others follow.
 	ExceptionRolesReady ExceptionType = "RolesReady"
 	// ExceptionTurnOffPassword – a ring that asks for passwords may get the authentication mode
-	// None: everybody who reaches it is let in, with all permissions. It takes no node.
+	// None: every client that reaches it has all permissions. It takes no node.
 	ExceptionTurnOffPassword ExceptionType = "TurnOffPassword"
 )
 

@@ -76,7 +76,7 @@ const (
 	// there: by the one before, password.old, unless it works already.
 	OperationSetPassword OperationType = "SetPassword"
 	// OperationUpload puts the snapshot of arguments.backup into its store: the files that are not
-	// there, then the manifest of the node. Begun again it goes on where it was.
+	// there, then the manifest of the node. A second attempt sends only what is missing.
 	OperationUpload OperationType = "Upload"
 	// OperationCompleteBackup writes the description of arguments.backup, once the manifest of each
 	// of its members is there.

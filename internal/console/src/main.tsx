@@ -57,7 +57,7 @@ function Console() {
 
 function said(e: Error): string {
   if (!(e instanceof Refused)) return "No connection, trying again.";
-  if (e.status === 401) return "Not let in.";
+  if (e.status === 401) return "Not authenticated.";
   return e.status === 403 ? "You may not see this." : "Not now, trying again.";
 }
 
