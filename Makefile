@@ -173,7 +173,8 @@ LONG_COMMENTS := (my $$l = $$_) =~ s/\t/    /g; chomp $$l; \
   close ARGV if eof; END { exit $$bad // 0 }
 
 lint: $(TOOLS)/golangci-lint ## Static checks, the import rules of the layout among them
-	@for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || exit 1; done
+	@failed=; for m in $(filter-out tools,$(MODULES)); do echo "== lint $$m"; (cd $$m && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yaml ./...) || failed="$$failed $$m"; done; \
+	[ -z "$$failed" ] || { echo "static checks failed in:$$failed"; exit 1; }
 	@echo "== comments of more than 100 columns"; git ls-files '*.go' | grep -v zz_generated | xargs perl -CSD -ne '$(LONG_COMMENTS)'
 
 verify: generate ## Fail if a generated file or a go.mod is not what its source says

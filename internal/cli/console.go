@@ -142,8 +142,8 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		!page && !strings.HasPrefix(r.URL.Path, "/v1/"):
 		refuseBrowser(w, http.StatusNotFound, "there is nothing here but the console")
 	case !page && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+d.session)) != 1:
-		refuseBrowser(w, http.StatusUnauthorized, "this window is not authenticated: run kubectl helenus console, and open "+
-			"the address that it prints")
+		refuseBrowser(w, http.StatusUnauthorized,
+			"this window is not authenticated: run kubectl helenus console, and open the address that it prints")
 	default:
 		d.beyond.ServeHTTP(w, r)
 	}
