@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/test/e2e/scene"
 )
@@ -38,13 +40,16 @@ func TestIdle(t *testing.T) {
 	took(t, "all nodes serve", func() error { return ring.Serving(t.Context()) })
 	pass(t, settling)
 	since := time.Now()
+	before, _ := ring.Now(t.Context()).Cluster(ring.Name)
 	pass(t, idleness)
 	counts, err := ring.Writes(since)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := scene.Total(counts); n != 0 {
-		t.Errorf("%d writes in %s in which nothing happened:\n%s", n, idleness, scene.Listed(counts))
+		after, _ := ring.Now(t.Context()).Cluster(ring.Name)
+		t.Errorf("%d writes in %s in which nothing happened:\n%s\nwhat they changed of the status:\n%s",
+			n, idleness, scene.Listed(counts), cmp.Diff(before.Status, after.Status))
 	}
 	all, err := ring.Writes(time.Time{})
 	if err != nil {
