@@ -3,12 +3,12 @@ package operator
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -208,11 +208,12 @@ func statusAfter(s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Ti
 	return status.Of(s, plan, failure, done.Rejected, now)
 }
 
-// publish writes the status if it differs from the one that is there, and tells people what has
-// changed: whoever's write is taken tells it, so that another operator, or the next one, does not.
+// publish writes the status if it says something else than the one that is there, and tells people
+// what has changed: whoever's write is taken tells it, so that another operator, or the next one,
+// does not.
 func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, next v1alpha1.CassandraClusterStatus,
 	store *consistency.Store) error {
-	if reflect.DeepEqual(next, s.Cluster.Status) || released(s) {
+	if equality.Semantic.DeepEqual(next, s.Cluster.Status) || released(s) {
 		return nil
 	}
 	updated := s.Cluster.DeepCopy()

@@ -201,3 +201,16 @@ func TestWhoeverWritesTheStatusTellsWhatHasChanged(t *testing.T) {
 		t.Errorf("the next operator: told %q (%v)", *c.told, err)
 	}
 }
+
+// A time that was computed in UTC, and comes back from the API server in the zone of this host.
+func TestAStatusThatSaysTheSameIsNotWritten(t *testing.T) {
+	s := &facts.Snapshot{Cluster: someCluster()}
+	s.Cluster.Status.Repair = &v1alpha1.RepairStatus{Oldest: &v1alpha1.OldestRepair{
+		Deadline: metav1.NewTime(time.Unix(1e9, 0).Local())}}
+	next := *s.Cluster.Status.DeepCopy()
+	next.Repair.Oldest.Deadline = metav1.NewTime(time.Unix(1e9, 0).UTC())
+	r := &Reconciler{Status: reading(t)}
+	if err := r.publish(t.Context(), s, next, &consistency.Store{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,10 +2,10 @@ package backupstore
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -75,7 +75,7 @@ func Next(s *facts.BackupStore, now time.Time) plan.Plan {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: is,
 		Reason: found.Reason, Message: message, ObservedGeneration: s.Object.Generation,
 		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy()})
-	if reflect.DeepEqual(status, s.Object.Status) {
+	if equality.Semantic.DeepEqual(status, s.Object.Status) {
 		return draft.Plan
 	}
 	object := plan.Named(s.Object).(*v1alpha1.CassandraBackupStore)

@@ -2,11 +2,11 @@ package schedule
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -155,7 +155,7 @@ func (p *pass) write(surplus []plan.Write) {
 	if p.create != nil {
 		p.draft.Write(plan.Write{Verb: plan.Create, Object: p.create, Live: true})
 	}
-	if !reflect.DeepEqual(p.status, p.object.Status) {
+	if !equality.Semantic.DeepEqual(p.status, p.object.Status) {
 		object := plan.Named(p.object).(*v1alpha1.CassandraTaskSchedule)
 		object.Status = p.status
 		p.draft.Write(plan.Write{Verb: plan.ApplyStatus, Object: object, UID: p.object.UID,

@@ -1,10 +1,10 @@
 package task
 
 import (
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -69,10 +69,10 @@ func put(d *plan.Draft, s *state) {
 	switch o := object.(type) {
 	case *v1alpha1.CassandraBackup:
 		o.Status = s.ofBackup()
-		same = reflect.DeepEqual(o.Status, s.backup.Status)
+		same = equality.Semantic.DeepEqual(o.Status, s.backup.Status)
 	case *v1alpha1.CassandraTask:
 		o.Status = s.status
-		same = reflect.DeepEqual(o.Status, s.task.Status)
+		same = equality.Semantic.DeepEqual(o.Status, s.task.Status)
 	}
 	for i := range d.Writes {
 		if w := &d.Writes[i]; w.Verb == plan.ApplyStatus && w.UID == s.task.UID {
