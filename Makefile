@@ -160,8 +160,8 @@ MUTANT_WORKERS := 2
 mutants: $(TOOLS)/gremlins ## Change the core's code in a thousand places and see that its tests notice (PACKAGES=internal/core/guard is one package; MUTANT_WORKERS=1 leaves a core free)
 	cd tools/mutants && nice -n 15 go run . --root $(CURDIR) --gremlins $(TOOLS)/gremlins --logs $(BIN)/mutants --workers $(MUTANT_WORKERS) $(PACKAGES)
 
-bench: local-tools ## Measure formation against joining one by one, memory, idle writes, and roll-outs (takes an hour; leave the host alone meanwhile)
-	cd test/e2e && go run ./bench
+bench: local-tools ## Measure formation against joining one by one, memory, idle writes, and roll-outs (takes an hour; leave the host alone meanwhile; PARTS=rollout measures these alone)
+	cd test/e2e && go run ./bench $(if $(PARTS),--parts $(PARTS))
 
 scale: ## Measure the operator beside a hundred idle clusters, without Cassandra (takes a quarter of an hour; leave the host alone meanwhile)
 	go build -o $(BIN)/helenus ./cmd/helenus

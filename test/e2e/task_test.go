@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
@@ -119,4 +120,42 @@ func TestTasks(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRollOutSuspendsTasks: a repair, and then a cleanup, is at work when all JVMs are to restart.
+// What runs on a node ends; the nodes that are left wait until the roll-out is over, and are done
+// then.
+func TestRollOutSuspendsTasks(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	before, names := identities(t, ring), ring.NodeNames(t.Context())
+	for _, kind := range []v1alpha1.TaskType{v1alpha1.TaskRepair, v1alpha1.TaskCleanup} {
+		began := time.Now()
+		while(t, ring, servedThroughout, "all JVMs are restarted while a task runs: "+string(kind), func() error {
+			task, err := ring.Give(t.Context(), strings.ToLower(string(kind))+"-suspended", taskSpec(kind, names[0]))
+			if err == nil {
+				err = ring.TaskRuns(t.Context(), task)
+			}
+			if err == nil {
+				err = untilSoak(t, ring, names[0], restartNow)
+			}
+			if err == nil {
+				err = kubernetes.Client.Get(t.Context(), client.ObjectKeyFromObject(task), task)
+			}
+			if err != nil {
+				return err
+			}
+			if task.Status.Finished() || !strings.Contains(task.Status.Message, "suspended") {
+				return fmt.Errorf("task %s is %s %s in the midst of a roll-out: %s", task.Name, task.Status.Phase,
+					task.Status.Progress, task.Status.Message)
+			}
+			if err := ring.Finished(t.Context(), task); err != nil {
+				return err
+			}
+			return ring.RolledOut(t.Context(), rollingOut)
+		})
+		wantStarts(t, ring, began, map[string]int{names[0]: 1, names[1]: 1, names[2]: 1})
+	}
+	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
 }

@@ -19,10 +19,9 @@ func (v *View) addLeaving() {
 			recorded = append(recorded, v.asRecorded(n))
 		}
 	}
-	for _, name := range memberNames(v.Snapshot) {
-		if v.Describes(name) != nil {
-			continue
-		}
+	names := slices.DeleteFunc(memberNames(v.Snapshot), func(name string) bool { return v.Describes(name) != nil })
+	slices.Sort(names)
+	for _, name := range names {
 		at := slices.IndexFunc(recorded, func(w render.Wanted) bool { return w.Name == name })
 		switch w := v.ofItsRack(name, slices.Concat(v.Wanted, recorded)); {
 		case at >= 0:

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +33,11 @@ func Wanted(s *facts.Snapshot, now time.Time) []render.Wanted {
 			end++
 		}
 		have := members[[2]string{w.Datacenter, w.Rack}]
-		slices.SortFunc(have, func(a, b int32) int {
-			return cmp.Or(leavesFirst(s, now, nameOf(s, w, a))-leavesFirst(s, now, nameOf(s, w, b)), int(a-b))
-		})
+		if len(have) > end-first { // it matters who stays
+			slices.SortFunc(have, func(a, b int32) int {
+				return cmp.Or(leavesFirst(s, now, nameOf(s, w, a))-leavesFirst(s, now, nameOf(s, w, b)), int(a-b))
+			})
+		}
 		stay := have[:min(len(have), end-first):min(len(have), end-first)]
 		for ordinal := int32(0); len(stay) < end-first; ordinal++ {
 			if !slices.Contains(have, ordinal) {
@@ -53,21 +56,18 @@ func Wanted(s *facts.Snapshot, now time.Time) []render.Wanted {
 }
 
 // memberNames are the members by the ledger, and by records that it does not know of, but for
-// those that have left, sorted.
+// those that have left, in any order.
 func memberNames(s *facts.Snapshot) []string {
 	var out []string
 	if s.Ledger != nil {
-		for name := range s.Ledger.Members {
-			out = append(out, name)
-		}
+		out = slices.Collect(maps.Keys(s.Ledger.Members))
 	}
 	for _, n := range s.Nodes {
-		if n.Record != nil && n.Record.Spec.Member != nil {
+		if _, known := s.Ledger.HostID(n.Name); !known && n.Record != nil && n.Record.Spec.Member != nil {
 			out = append(out, n.Name)
 		}
 	}
-	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(name string) bool {
+	return slices.DeleteFunc(out, func(name string) bool {
 		n := s.Nodes[name]
 		return n != nil && n.Record != nil && n.Record.Spec.State == v1alpha1.StateDecommissioned
 	})

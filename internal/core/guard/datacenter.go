@@ -12,14 +12,8 @@ import (
 
 // newDatacenter are the guards on the nodes of a datacenter that is to be added: all of them get
 // their tickets at once, as when a ring forms.
-var newDatacenter = []Guard[Nodes]{
-	{v1alpha1.BlockedInitialNodeNotReady, "the agent of every initial node answers from its present pod",
-		everyNodeAnswers},
-	{v1alpha1.BlockedDiskNotEmpty, "the disk of every initial node is empty", everyDiskIsEmpty},
-	{v1alpha1.BlockedClientTrafficAlreadyOpened, "no disk of an initial node has served clients before",
-		noneServedClients},
-	{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns},
-}
+var newDatacenter = append(slices.Clone(formation),
+	Guard[Nodes]{v1alpha1.BlockedJVMNotAbsent, "no JVM runs on a node without a ticket", noJVMRuns})
 
 // Adding is a datacenter that is to be added to a ring that has data.
 type Adding struct {

@@ -59,9 +59,12 @@ func (o Owner) labels(component string) map[string]string {
 	return mapOf(list[:])
 }
 
+// apiVersion of our own kinds, worked out once.
+var apiVersion = v1alpha1.GroupVersion.String()
+
 // reference makes the cluster the controlling owner of an object.
 func (o Owner) reference() []metav1.OwnerReference {
-	return []metav1.OwnerReference{reference(v1alpha1.GroupVersion.String(), "CassandraCluster", o.Name, o.UID)}
+	return []metav1.OwnerReference{reference(apiVersion, "CassandraCluster", o.Name, o.UID)}
 }
 
 func (o Owner) meta(name, component string) metav1.ObjectMeta {
@@ -69,8 +72,8 @@ func (o Owner) meta(name, component string) metav1.ObjectMeta {
 		OwnerReferences: o.reference()}
 }
 
-func reference(apiVersion, kind, name string, uid types.UID) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true),
+func reference(version, kind, name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: name, UID: uid, Controller: new(true),
 		BlockOwnerDeletion: new(true)}
 }
 

@@ -23,7 +23,7 @@ import (
 // already exist.
 func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted types.UID) *v1alpha1.CassandraNode {
 	return &v1alpha1.CassandraNode{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
+		TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "CassandraNode"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            w.Name,
 			Namespace:       owner.Namespace,
@@ -52,7 +52,7 @@ func Record(owner Owner, w Wanted, claims []v1alpha1.ClaimReference, adopted typ
 // whole spec, without what the API server owns.
 func ForApply(owner Owner, record *v1alpha1.CassandraNode) *v1alpha1.CassandraNode {
 	return &v1alpha1.CassandraNode{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraNode"},
+		TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "CassandraNode"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            record.Name,
 			Namespace:       record.Namespace,

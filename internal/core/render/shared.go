@@ -242,14 +242,15 @@ func AgentRoleBinding(owner Owner) *rbacv1.RoleBinding {
 func CertificateSecret(owner Owner, use v1alpha1.CertificateUse, record *v1alpha1.CassandraNode) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name, use), string(use)),
+		ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Labels: owner.labels(string(use))},
 		Type:       corev1.SecretTypeTLS,
 	}
-	if record != nil {
-		secret.Name = v1alpha1.CertificateName(record.Name, use)
-		secret.Labels[v1alpha1.LabelNode] = record.Name
-		secret.OwnerReferences = RecordReference(record)
+	if record == nil {
+		secret.Name, secret.OwnerReferences = v1alpha1.AuthorityName(owner.Name, use), owner.reference()
+		return secret
 	}
+	secret.Name, secret.OwnerReferences = v1alpha1.CertificateName(record.Name, use), RecordReference(record)
+	secret.Labels[v1alpha1.LabelNode] = record.Name
 	return secret
 }
 
@@ -305,7 +306,7 @@ func Ledger(owner Owner, data map[string]string) *corev1.ConfigMap {
 
 // RecordReference makes a record the controlling owner of an object.
 func RecordReference(record *v1alpha1.CassandraNode) []metav1.OwnerReference {
-	return []metav1.OwnerReference{reference(v1alpha1.GroupVersion.String(), "CassandraNode", record.Name, record.UID)}
+	return []metav1.OwnerReference{reference(apiVersion, "CassandraNode", record.Name, record.UID)}
 }
 
 // SharedObjects are the objects that a cluster of these datacenters has beside its nodes, as far as

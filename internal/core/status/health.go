@@ -113,18 +113,21 @@ func atRisk(s *facts.Snapshot) (string, error) {
 }
 
 // Unserved counts the ranges that are not served at the configured consistency, for each
-// datacenter that is open to clients, 0 included, by the computation of the condition Available. It
-// returns an error where that is unknown.
-func Unserved(s *facts.Snapshot) (map[string]int, error) {
+// datacenter that is open to clients, 0 included, by the computation of the condition Available,
+// which is not made again where that is True. It returns an error where that is unknown.
+func Unserved(s *facts.Snapshot, available bool) (map[string]int, error) {
 	if slices.ContainsFunc(s.Records(), func(n *facts.Node) bool { return n.Asking }) {
 		return nil, errors.New("not every agent had the time to answer yet")
 	}
 	if !s.Ledger.HasRing() {
 		return nil, errors.New("the members are unknown: there is no ledger of a formed ring")
 	}
-	_, by, err := unserved(s)
-	if err != nil {
-		return nil, err
+	var by map[string]int
+	if !available {
+		var err error
+		if _, by, err = unserved(s); err != nil {
+			return nil, err
+		}
 	}
 	out := map[string]int{}
 	for _, dc := range datacenters(s) {
@@ -158,15 +161,16 @@ func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) 
 		}
 	}
 	joins := func(e facts.Endpoint) bool { return e.InFlight() && !e.Live && !member[e.HostID] }
-	if len(down) == 0 && !slices.ContainsFunc(view.Endpoints, joins) {
+	joined := slices.ContainsFunc(view.Endpoints, joins)
+	if len(down) == 0 && !joined {
 		return f, nil, nil
 	}
 	level := s.Cluster.Spec.Disruption.Consistency
 	protection, err := view.Without(joins).Protection(level)
-	if err != nil {
-		return f, nil, err
+	var with *ring.Protection
+	if err == nil && joined {
+		with, err = view.Protection(level)
 	}
-	with, err := view.Protection(level)
 	if err != nil {
 		return f, nil, err
 	}

@@ -25,7 +25,7 @@ func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Tim
 		out = append(out, metrics.Sample{Family: f, Values: labels, Value: value})
 	}
 	nodeSamples(s, is.Datacenters, add)
-	if ranges, err := Unserved(s); err == nil {
+	if ranges, err := Unserved(s, meta.IsStatusConditionTrue(is.Conditions, v1alpha1.ConditionAvailable)); err == nil {
 		for _, dc := range slices.Sorted(maps.Keys(ranges)) {
 			add(metrics.Unserved, float64(ranges[dc]), dc)
 		}

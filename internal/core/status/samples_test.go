@@ -145,7 +145,7 @@ func TestUnservedRangesAreThoseOfAvailable(t *testing.T) {
 					n2.Agent.Ring, n2.Agent.Ready = nil, false
 				}
 			})
-			ranges, err := status.Unserved(s)
+			ranges, err := status.Unserved(s, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -57,10 +57,8 @@ func (e *Engine) putLedger(live bool, why string, change func(*ledger.Ledger)) {
 }
 
 func (e *Engine) procedure(kind ledger.Kind) *Procedure {
-	for i := range e.procedures {
-		if e.procedures[i].Kind == kind {
-			return &e.procedures[i]
-		}
+	if i := slices.IndexFunc(e.procedures, func(p Procedure) bool { return p.Kind == kind }); i >= 0 {
+		return &e.procedures[i]
 	}
 	return nil
 }
@@ -195,16 +193,13 @@ func (e *Engine) Propose(kind ledger.Kind) plan.Result {
 	if len(due.Notes) > 0 {
 		Refused(e.draft, string(kind), due.Notes)
 	}
+	if due.Wake > 0 && (len(due.Refusals) > 0 || due.Wait != "") {
+		e.draft.WakeIn(due.Wake)
+	}
 	switch {
 	case len(due.Refusals) > 0:
-		if due.Wake > 0 {
-			e.draft.WakeIn(due.Wake)
-		}
 		return Refused(e.draft, string(kind), due.Refusals)
 	case due.Wait != "":
-		if due.Wake > 0 {
-			e.draft.WakeIn(due.Wake)
-		}
 		return plan.Waiting("%s", due.Wait)
 	case e.draft.Pending():
 		return plan.Waiting("waiting for the nodes' objects to be written")

@@ -78,7 +78,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			p.Waiting = append(p.Waiting, name+": its record is recreated")
 			continue
 		}
-		id := s.operationID(o, name)
+		id := s.Attempt(o, name)
 		status := n.Record.Status.Operation(id)
 		asked := status != nil || n.Record.Spec.Operation(id) != nil
 		ended := status != nil && status.Phase.Final() && status.Phase != v1alpha1.OperationSucceeded
@@ -104,11 +104,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			s.Notice(v1alpha1.NoticeOperationFailed, []string{name}, "%s failed on node %s: %s; it is retried", o.Type,
 				name, why)
 			s.retry(o, n, status)
-		case n.CurrentAgent() == nil && asked:
-			why := assess.WhyNoAnswer(n)
-			p.Waiting = append(p.Waiting, name+": "+why)
-			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
-		case status == nil && asked && n.CurrentAgent().Process == facts.ProcessAbsent:
+		case asked && (n.CurrentAgent() == nil || status == nil && n.CurrentAgent().Process == facts.ProcessAbsent):
 			why := assess.WhyDown(n)
 			p.Waiting = append(p.Waiting, name+": "+why)
 			s.Notice(v1alpha1.NoticeNodeDown, []string{name}, "%s waits until node %s is up: %s", o.Type, name, why)
@@ -130,17 +126,13 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 }
 
 // Attempt is the id of the present attempt of a node's operation.
-func (s *Step) Attempt(o Operation, node string) string { return s.operationID(o, node) }
+func (s *Step) Attempt(o Operation, node string) string { return s.open.AttemptID(o.Purpose, node) }
 
 // Runs says that a node runs an operation of the step, by its own last word.
 func (s *Step) Runs(n *facts.Node) bool {
 	return !AgentGone(n) && slices.ContainsFunc(n.Record.Status.Operations, func(o v1alpha1.OperationStatus) bool {
 		return ledger.OfIntent(o.ID) == s.ID() && !o.Phase.Final()
 	})
-}
-
-func (s *Step) operationID(o Operation, node string) string {
-	return s.open.AttemptID(o.Purpose, node)
 }
 
 // ask writes an operation into a record, and says whether there was room. Operations of other steps
@@ -341,10 +333,10 @@ func (s *Step) RunOnOne(o Operation, among []string, what string) (plan.Result, 
 func (s *Step) chosen(o Operation, among []string) string {
 	for _, name := range among {
 		n := s.engine.view.Live(name)
-		if n == nil || n.Record.Spec.Operation(s.operationID(o, name)) == nil {
+		if n == nil || n.Record.Spec.Operation(s.Attempt(o, name)) == nil {
 			continue
 		}
-		status := n.Record.Status.Operation(s.operationID(o, name))
+		status := n.Record.Status.Operation(s.Attempt(o, name))
 		succeeded := status != nil && status.Phase == v1alpha1.OperationSucceeded
 		if succeeded || n.CurrentAgent() != nil || !AgentGone(n) {
 			return name

@@ -106,6 +106,8 @@ type pass struct {
 	stale   Stale
 	changes map[pair]change
 	byNode  map[*facts.Node]change
+	// differing are the members that pending tells apart, once they were asked for.
+	differing []differing
 	// asked says that the ring was asked in this pass whether it can do without the wave; started,
 	// that a node of it is to start.
 	asked, started bool
@@ -113,6 +115,12 @@ type pass struct {
 	written bool
 	// made are pods as nodes are to have them, by the hash of the pod.
 	made map[string]*corev1.Pod
+}
+
+// differing is a member that is not what the spec describes, or whose change was begun.
+type differing struct {
+	name  string
+	begun bool
 }
 
 func newPass(v *assess.View) *pass {
@@ -212,24 +220,42 @@ func (p *pass) describe(format string, args ...any) {
 // pending are the members that are not what the spec describes and are in no wave, in the order of
 // the spec, and those whose change was begun, or is over and not yet forgotten.
 func (p *pass) pending() (pending, begun []string) {
+	if p.differing == nil {
+		p.differing = p.workOutDiffering()
+	}
+	for _, d := range p.differing {
+		switch {
+		case slices.Contains(p.state.Wave, d.name):
+		case d.begun:
+			begun = append(begun, d.name)
+		default:
+			pending = append(pending, d.name)
+		}
+	}
+	return pending, begun
+}
+
+// workOutDiffering is pending for all members, in a wave or not: nothing that a pass writes changes
+// it before the next one.
+func (p *pass) workOutDiffering() []differing {
+	out := []differing{}
 	for _, w := range p.Wanted {
 		n := p.Live(w.Name)
-		if n == nil || p.Ledger.Members[w.Name] == "" || slices.Contains(p.state.Wave, w.Name) {
+		if n == nil || p.Ledger.Members[w.Name] == "" {
 			continue
 		}
 		switch {
 		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n) || p.closedForRoles(n):
-			begun = append(begun, w.Name)
+			out = append(out, differing{w.Name, true})
 		case p.changeOf(n) != nothing:
-			if p.VolumesGrow(n, p.wanted(n)) {
-				continue // they do so out of turn; what else differs is looked at after that
+			if !p.VolumesGrow(n, p.wanted(n)) { // else out of turn; what else differs is looked at after that
+				out = append(out, differing{w.Name, false})
 			}
-			pending = append(pending, w.Name)
 		case n.Record.Spec.Restart != nil: // to be forgotten
-			begun = append(begun, w.Name)
+			out = append(out, differing{w.Name, true})
 		}
 	}
-	return pending, begun
+	return out
 }
 
 // growing are the members whose volumes are to become larger.

@@ -36,11 +36,12 @@ func (p *pass) continueWave() (plan.Result, bool) {
 	allowed := p.allowed(asking)
 	var waiting []string
 	for _, name := range p.state.Wave {
-		why := "its record is recreated"
-		if n := p.Live(name); n != nil {
+		why, n := "its record is recreated", p.Live(name)
+		if n != nil {
 			why = p.continueNode(n, slices.Contains(allowed, name))
 		}
-		if why != "" && p.Of(name).Failing() && p.Nodes[name].Pod != nil && !p.stopped(name) {
+		if why != "" && p.Of(name).Failing() && p.Nodes[name].Pod != nil &&
+			(n == nil || n.Record.Spec.State != v1alpha1.StateStopped) {
 			p.step.Block(v1alpha1.BlockedChangedNodeDown, []string{name}, "node %s was changed and does not come up: "+
 				"%s. The others are left alone until it is up: correct the spec, or take the change back", name, why)
 		}
@@ -48,8 +49,10 @@ func (p *pass) continueWave() (plan.Result, bool) {
 			waiting = append(waiting, name+": "+why)
 		}
 	}
-	if len(waiting) == 0 {
-		waiting = p.unseen()
+	if len(waiting) == 0 { // as far as the ring is up, every member sees every other
+		for _, r := range guard.Check(p.members(up), p.rules.Seen...) {
+			waiting = append(waiting, r.Message)
+		}
 	}
 	if len(waiting) > 0 {
 		if p.state.SoakSince != nil {
@@ -203,11 +206,6 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	return p.notBack(n)
 }
 
-func (p *pass) stopped(name string) bool {
-	n := p.Live(name)
-	return n != nil && n.Record.Spec.State == v1alpha1.StateStopped
-}
-
 // stopping waits for a node that is to stop, and asks no longer if its agent has not begun in time.
 func (p *pass) stopping(n *facts.Node) string {
 	until := n.Record.Spec.StopNotAfter
@@ -231,16 +229,6 @@ func (p *pass) withoutAddress(than string) bool {
 		n := p.Live(name)
 		return name != than && n != nil && n.Record.Spec.State == v1alpha1.StateRunning && assess.Address(n) == ""
 	})
-}
-
-// unseen are the doubts about whether the ring is whole again: as far as it is up, every member
-// sees every other.
-func (p *pass) unseen() []string {
-	var out []string
-	for _, r := range guard.Check(p.members(up), p.rules.Seen...) {
-		out = append(out, r.Message)
-	}
-	return out
 }
 
 // up says that a node is NORMAL by its own word.

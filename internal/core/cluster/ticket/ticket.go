@@ -52,30 +52,36 @@ const Purpose = "join"
 const maxSystemAuthReplicas = 3
 
 // For is the ticket of a node to form the ring, or to join it.
-func For(s *ledger.Step, node string) *v1alpha1.JoinTicket {
+func For(s *ledger.Step, node string) *v1alpha1.JoinTicket { return Of(s).ticket(s, node) }
+
+func (of State) ticket(s *ledger.Step, node string) *v1alpha1.JoinTicket {
 	out := &v1alpha1.JoinTicket{
 		Intent: v1alpha1.Intent{ID: s.IntentID(Purpose, node)}, Mode: v1alpha1.JoinBootstrap,
-		Tokens: Of(s).Tokens[node],
+		Tokens: of.Tokens[node],
 	}
-	if replaces := Of(s).Replaces; replaces != nil {
-		out.Mode, out.Replace, out.Tokens = v1alpha1.JoinReplace, replaces, nil // it takes those of the member
+	if of.Replaces != nil {
+		out.Mode, out.Replace, out.Tokens = v1alpha1.JoinReplace, of.Replaces, nil // it takes those of the member
 		return out
 	}
 	if s.Kind != ledger.JoinNode {
 		out.Mode = v1alpha1.JoinNew
 		out.SystemAuthReplicationFactor = int32(min(maxSystemAuthReplicas, len(s.Nodes))) //nolint:gosec // at most 3
-		if from := Of(s).Restore; from != nil {
-			out.Restore = from.DeepCopy()
-			out.Restore.HostID = Of(s).Sources[node]
+		if of.Restore != nil {
+			out.Restore = of.Restore.DeepCopy()
+			out.Restore.HostID = of.Sources[node]
 		}
 	}
 	return out
 }
 
-// Issue writes the ticket of a node into its record.
-func Issue(v *assess.View, s *procedure.Step, node string) {
-	s.UpdateRecord(node, false, "its ticket to join",
-		func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = For(openStep(v, s), node) })
+// Issue writes the tickets of nodes into their records.
+func Issue(v *assess.View, s *procedure.Step, nodes ...string) {
+	open := openStep(v, s)
+	of := Of(open)
+	for _, node := range nodes {
+		s.UpdateRecord(node, false, "its ticket to join",
+			func(spec *v1alpha1.CassandraNodeSpec) { spec.Join = of.ticket(open, node) })
+	}
 }
 
 // AllowWipe allows the agent of a node to remove what an attempt that has ended has streamed, and
@@ -372,11 +378,10 @@ func awaitAll(v *assess.View, s *procedure.Step) (*Views, plan.Result, bool) {
 	var issued []string
 	for _, name := range s.Wave() {
 		if n := v.Live(name); n != nil && v.Ticket(n) == nil && n.Record.Spec.Member == nil {
-			Issue(v, s, name)
 			issued = append(issued, name)
 		}
 	}
-	if len(issued) > 0 {
+	if Issue(v, s, issued...); len(issued) > 0 {
 		s.Describe(0, "%s join at once", words.Plural(len(s.Wave()), "node"))
 		return nil, plan.Acting("issued join tickets to %s", words.List(issued, 3)), false
 	}
