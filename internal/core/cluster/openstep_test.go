@@ -268,6 +268,11 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 			w.snapshot.Nodes[name].Record.Spec.ClientTraffic = v1alpha1.TrafficClosed
 		}
 	}
+	untold := func(n *facts.Node) {
+		own := v1alpha1.Intent{ID: "cluster--1/keyspaces/" + n.Name}
+		n.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: own}}
+		n.Record.Status.Operations = nil
+	}
 	for name, c := range map[string]struct {
 		change  func(*world)
 		outcome plan.Outcome
@@ -280,6 +285,13 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 			"opening client traffic of 2 nodes", []string{second, third}},
 		"one still has its operation": {func(w *world) { ended(w.snapshot.Nodes[first]) }, plan.Act,
 			"opening client traffic of 1 node", []string{first}},
+		// disk-lost/1/status-lost@operator:update:ConfigMap/orders-ledger:4
+		"one whose status is lost": {func(w *world) { untold(w.snapshot.Nodes[first]) }, plan.Wait,
+			"waiting for " + first + " to say", nil},
+		"one that is down, whose status is lost": {func(w *world) {
+			untold(w.snapshot.Nodes[first])
+			w.snapshot.Nodes[first].Agent = nil
+		}, plan.Done, "", nil},
 		"the first has no record": {func(w *world) { closed(w, three...); w.snapshot.Nodes[first].Record = nil },
 			plan.Wait, "record of " + first, nil},
 		"nothing of the first is there": {func(w *world) { closed(w, three...); delete(w.snapshot.Nodes, first) },
@@ -294,7 +306,7 @@ func TestClientsAreLetInEverywhere(t *testing.T) {
 			c.change(w)
 			made, r := run(w)
 			want(t, made, r, c.outcome, c.words, c.written...)
-			if over := len(made.Finished) > 0; over != (name == "all are open") {
+			if over := len(made.Finished) > 0; over != (c.outcome == plan.Done) {
 				t.Errorf("finished %+v", made.Finished)
 			}
 		})

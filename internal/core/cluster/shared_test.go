@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -199,6 +200,25 @@ func TestABudgetIsOpenedAfterALiveLook(t *testing.T) {
 			}
 			t.Error("the budget is not put right")
 		})
+	}
+}
+
+// A budget is opened in the pass after the one that closes the step, which does not depend on the
+// event of that write (create-rack/1/skipped=ConfigMap@operator:patch/status:CassandraCluster/orders:19).
+func TestABudgetIsOpenedWhenAStepIsClosed(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	made := w.pass()
+	for len(made.Finished) == 0 {
+		made = w.pass()
+	}
+	policy := func() policyv1.UnhealthyPodEvictionPolicyType {
+		return *w.snapshot.Shared.Budgets["orders-dc1"].Spec.UnhealthyPodEvictionPolicy
+	}
+	if made.Wake > time.Second || policy() != policyv1.IfHealthyBudget {
+		t.Errorf("wakes in %s, and the budget says %s:\n%s", made.Wake, policy(), made)
+	}
+	if made = w.pass(); policy() != policyv1.AlwaysAllow {
+		t.Errorf("the budget says %s:\n%s", policy(), made)
 	}
 }
 

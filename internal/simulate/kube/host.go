@@ -87,6 +87,9 @@ func (k *Cluster) Return(name string, withDisks bool) {
 				k.runtime.Destroy(v)
 			}
 		}
+		for _, p := range k.onHost(m) {
+			clear(p.pulled)
+		}
 	}
 	k.resume(m)
 }

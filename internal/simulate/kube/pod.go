@@ -37,8 +37,11 @@ type pod struct {
 	sandbox Sandbox
 	// containers by name: the sidecars first.
 	containers []*container
-	stopping   bool
-	gone       bool
+	// pulled are the images that the host keeps for the pod, as kubelet does, which removes none that
+	// a container has, be it one that has ended: when the host comes back no tag is asked for again.
+	pulled   map[string]string
+	stopping bool
+	gone     bool
 	// failed says why the pod has failed, or will have when what runs in it has ended; nil if it
 	// has not.
 	failed    *failure
@@ -96,7 +99,7 @@ func (k *Cluster) podChanged(o *corev1.Pod, deleted bool) {
 		if deleted {
 			return
 		}
-		p = &pod{Cluster: k}
+		p = &pod{Cluster: k, pulled: map[string]string{}}
 		k.pods[o.UID] = p
 		k.order = append(k.order, p)
 	}
@@ -251,9 +254,10 @@ func (p *pod) start(c *container, after time.Duration) {
 		c.running, c.begun, c.started, c.ready, c.waiting, c.message, c.startedAt = true, true, false, false, "", "",
 			p.line.Now()
 		c.starts++
-		if c.imageID == "" {
-			c.imageID = p.pull(c.image)
+		if p.pulled[c.image] == "" {
+			p.pulled[c.image] = p.pull(c.image)
 		}
+		c.imageID = p.pulled[c.image]
 		sandbox := p.sandbox
 		sandbox.Start(c.name, c.image, func(code int) {
 			if p.sandbox == sandbox {
@@ -280,7 +284,8 @@ func (p *pod) unpullable(image string) string {
 	return ""
 }
 
-// pull is how a runtime names what it has pulled: repository and digest. No host keeps an image.
+// pull is how a runtime names what it has pulled: repository and digest. No host keeps an image for
+// another pod.
 func (p *pod) pull(image string) string {
 	tag, digest, pinned := strings.Cut(image, "@")
 	if !pinned {

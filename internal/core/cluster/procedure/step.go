@@ -110,10 +110,12 @@ func (s *Step) End() {
 	s.engine.putLedger(false, "the step is closed", func(l *ledger.Ledger) { l.CloseStep(id) })
 }
 
-// Close ends the step.
+// Close ends the step. What the pass did before rests on the open one, such as the disruption
+// budgets: another pass follows, also if the event of this write is lost.
 func (s *Step) Close(live bool, result v1alpha1.StepResult, message string) {
 	e := s.engine
 	e.draft.Current = nil
+	s.WakeIn(time.Second)
 	id := s.open.ID
 	e.putLedger(live, "the step is closed", func(l *ledger.Ledger) { l.CloseStep(id) })
 	e.draft.Finished = append(e.draft.Finished, v1alpha1.StepRecord{

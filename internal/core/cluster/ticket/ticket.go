@@ -304,15 +304,21 @@ func serves(n *facts.Node) bool {
 }
 
 // OpenTraffic opens the client traffic of every node of the wave, and then closes the step and says
-// that it is over.
+// that it is over. An operation of the step has ended by now: where a status that was lost does not
+// say so, a node that is up says it again, and nobody else would take the intent out of its record.
 func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	written := 0
+	var untold []string
 	for _, name := range s.Wave() {
 		n := v.Live(name)
 		if n == nil {
 			return plan.Waiting("waiting for the record of %s", name), false
 		}
 		left := procedure.Unfinished(n)
+		own := func(o v1alpha1.OperationIntent) bool { return ledger.OfIntent(o.ID) == s.ID() }
+		if slices.ContainsFunc(left, own) {
+			untold = append(untold, name)
+		}
 		if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen && len(left) == len(n.Record.Spec.Operations) {
 			continue
 		}
@@ -324,6 +330,9 @@ func OpenTraffic(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 	s.Describe(len(s.Wave())-written, "client traffic opens")
 	if written > 0 {
 		return plan.Acting("opening client traffic of %s", words.Plural(written, "node")), false
+	}
+	if untold = v.UpAmong(untold); len(untold) > 0 {
+		return plan.Waiting("waiting for %s to say what its operation came to", words.List(untold, 1)), false
 	}
 	s.Write(false, "client traffic is open",
 		func(r *ledger.Ring, own *ledger.Step) { r.Excluded = append(r.Excluded, own.Withdrawn...) })
