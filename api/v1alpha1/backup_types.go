@@ -5,11 +5,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraBackup is one backup of a cluster into a store. Users create and delete it. Its deletion
-// cancels a backup that has not finished, and deletes nothing in the store. The operator writes the
-// status.
+// CassandraBackup is one backup of a cluster into a store. Users and schedules create it. Its deletion
+// cancels a backup that has not finished, and deletes it in the store if deletionPolicy is Delete. The
+// operator writes the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -57,6 +58,17 @@ type CassandraBackupSpec struct {
 	// +required
 	Store BackupStoreReference `json:"store"`
 
+	BackupTemplate `json:",inline"`
+
+	// DeletionPolicy says what becomes of the backup in the store when the object is deleted: it
+	// stays (Retain), or is deleted first (Delete). Default: Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	DeletionPolicy BackupDeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// BackupTemplate is what a backup has, and what it may take.
+type BackupTemplate struct {
 	// Keyspaces by name. Empty: all. Those of schema and roles are part of each backup.
 	// +optional
 	// +listType=set
@@ -90,6 +102,19 @@ type CassandraBackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('168h')`,message=`deadline must be from 1m to 168h`
 	Deadline *metav1.Duration `json:"deadline,omitempty"`
 }
+
+// BackupDeletionPolicy says what becomes of a backup in its store when the object is deleted.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type BackupDeletionPolicy string
+
+// The policies.
+const (
+	// BackupRetain leaves it there.
+	BackupRetain BackupDeletionPolicy = "Retain"
+	// BackupDelete deletes it there first.
+	BackupDelete BackupDeletionPolicy = "Delete"
+)
 
 // BackupStoreReference names a store.
 type BackupStoreReference struct {
@@ -161,6 +186,12 @@ type CassandraBackupStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`
+
+	// ClusterUID is the metadata.uid of the cluster, under which the backup lies in the store.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	ClusterUID types.UID `json:"clusterUID,omitempty"`
 
 	// TakenAt is when the first node took its snapshot, and Skew how much later the last one did.
 	// +optional

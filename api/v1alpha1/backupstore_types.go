@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // CassandraBackupStore is where backups are kept. The operator checks whether it can be relied on,
 // and writes the status.
@@ -59,6 +62,50 @@ type CassandraBackupStoreStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CheckedSecret string `json:"checkedSecret,omitempty"`
+
+	// Clusters of the namespace with files in the store, by their uid.
+	// +optional
+	// +listType=map
+	// +listMapKey=uid
+	// +kubebuilder:validation:MaxItems=100
+	Clusters []StoredCluster `json:"clusters,omitempty"`
+}
+
+// StoredCluster is what a store has of a cluster, as of the last sweep: once a day files are deleted
+// that no backup needs.
+type StoredCluster struct {
+	// UID of the cluster.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	UID types.UID `json:"uid"`
+
+	// SweptAt is when the last sweep has ended.
+	// +optional
+	SweptAt *metav1.Time `json:"sweptAt,omitempty"`
+
+	// Files of backups that are there, and their Bytes.
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// Waiting are the files, of WaitingBytes, that no backup needs, and that are deleted by a later
+	// sweep, if none needs them then.
+	// +optional
+	Waiting int64 `json:"waiting,omitempty"`
+	// +optional
+	WaitingBytes int64 `json:"waitingBytes,omitempty"`
+
+	// Deleted is how many files the last sweep has deleted.
+	// +optional
+	Deleted int64 `json:"deleted,omitempty"`
+
+	// Problem is why it could not be swept since then.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
 }
 
 // BackupStoreSpec says where backups are kept.

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Reasons of the Events that follow from a change of the status of a CassandraCluster, a
-// CassandraTaskSchedule or a CassandraBackupStore, one Event for each change. docs/guide/status.md
+// Reasons of the Events that follow from a change of the status of a CassandraCluster, a schedule, a
+// CassandraBackup or a CassandraBackupStore, one Event for each change. docs/guide/status.md
 // explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.
@@ -36,8 +36,18 @@ const (
 	EventJVMRestarted = "JVMRestarted"
 	// EventTaskCreated – a schedule has made a task.
 	EventTaskCreated = "TaskCreated"
-	// EventRunSkipped – a schedule has made no task at a time of it.
+	// EventBackupCreated – a schedule has made a backup.
+	EventBackupCreated = "BackupCreated"
+	// EventBackupDeleted – a backup was deleted in its store.
+	EventBackupDeleted = "BackupDeleted"
+	// EventBackupNotDeleted – a backup is to be deleted in its store and was not, or stays there.
+	EventBackupNotDeleted = "BackupNotDeleted"
+	// EventRunSkipped – a schedule has made no task or backup at a time of it.
 	EventRunSkipped = "RunSkipped"
+	// EventStoreSwept – files that no backup needs were deleted in a store.
+	EventStoreSwept = "StoreSwept"
+	// EventStoreNotSwept – a store could not be swept, for a reason that is new.
+	EventStoreNotSwept = "StoreNotSwept"
 	// EventStoreUsable – backups can rely on a store, and could not before.
 	EventStoreUsable = "StoreUsable"
 	// EventStoreNotUsable – backups cannot rely on a store, for a reason that is new.

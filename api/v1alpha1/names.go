@@ -20,8 +20,11 @@ const (
 	LabelVolume = Group + "/volume"
 	// LabelComponent says what an object is for; see the Component constants.
 	LabelComponent = Group + "/component"
-	// LabelSchedule is the name of the CassandraTaskSchedule that has made a task.
+	// LabelSchedule is the name of the schedule that has made a task or a backup.
 	LabelSchedule = Group + "/schedule"
+	// LabelScheduleUID is the uid of the schedule that has made a backup. The schedule deletes those
+	// alone that have it.
+	LabelScheduleUID = Group + "/schedule-uid"
 
 	// LabelManagedBy and the next are the recommended labels of Kubernetes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
@@ -43,6 +46,8 @@ const (
 	ComponentLedger = "ledger"
 	// ComponentTask is a task that a schedule has made.
 	ComponentTask = "task"
+	// ComponentBackup is a backup that a schedule has made.
+	ComponentBackup = "backup"
 )
 
 // Annotations of the objects that Helenus makes.
@@ -83,6 +88,9 @@ const (
 	FinalizerCluster = Group + "/cluster"
 	// FinalizerNode keeps a CassandraNode until its pod is gone or handed over.
 	FinalizerNode = Group + "/node"
+	// FinalizerBackup keeps a CassandraBackup with deletionPolicy Delete until it is deleted in its
+	// store.
+	FinalizerBackup = Group + "/backup"
 )
 
 // Field managers of server-side apply.

@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CassandraTaskSchedule{}, &CassandraTaskScheduleList{},
 		&CassandraBackupStore{}, &CassandraBackupStoreList{},
 		&CassandraBackup{}, &CassandraBackupList{},
+		&CassandraBackupSchedule{}, &CassandraBackupScheduleList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

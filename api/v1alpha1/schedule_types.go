@@ -51,33 +51,7 @@ type CassandraTaskScheduleSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the cluster of a CassandraTaskSchedule cannot be changed: create another one`
 	Cluster TaskCluster `json:"cluster"`
 
-	// Schedule is a cron expression: minute, hour, day of the month, month, day of the week (0 is
-	// Sunday), such as 30 2 * * 0.
-	// +required
-	// +kubebuilder:validation:MinLength=9
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}$')`,message=`schedule must be the five fields of cron, such as 30 2 * * 0. Time zones are for timeZone, and @every and the like are not allowed`
-	Schedule string `json:"schedule"`
-
-	// TimeZone of the schedule, by its name in the IANA database, such as Europe/Berlin.
-	// Default: UTC.
-	// +optional
-	// +kubebuilder:default=UTC
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message=`timeZone must be a name of the IANA database, such as UTC or Europe/Berlin`
-	TimeZone string `json:"timeZone,omitempty"`
-
-	// Suspend has no task made. Times that pass meanwhile are not missed.
-	// +optional
-	Suspend bool `json:"suspend,omitempty"`
-
-	// Missed is what happens when tasks could not be made in time, because no operator ran. One
-	// that is less than five minutes late is not missed. RunOnce makes one task, however many were
-	// missed; Skip makes none. Default: RunOnce.
-	// +optional
-	// +kubebuilder:default=RunOnce
-	Missed MissedPolicy `json:"missed,omitempty"`
+	Timing `json:",inline"`
 
 	// KeepSucceeded is how many tasks that have succeeded stay. Default: 3.
 	// +optional
@@ -99,21 +73,61 @@ type CassandraTaskScheduleSpec struct {
 	Template TaskTemplate `json:"template"`
 }
 
-// MissedPolicy says what happens when tasks could not be made in time.
+// Timing says when a schedule runs.
+type Timing struct {
+	// Schedule is a cron expression: minute, hour, day of the month, month, day of the week (0 is
+	// Sunday), such as 30 2 * * 0.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}$')`,message=`schedule must be the five fields of cron, such as 30 2 * * 0. Time zones are for timeZone, and @every and the like are not allowed`
+	Schedule string `json:"schedule"`
+
+	// TimeZone of the schedule, by its name in the IANA database, such as Europe/Berlin.
+	// Default: UTC.
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message=`timeZone must be a name of the IANA database, such as UTC or Europe/Berlin`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// Suspend has nothing made. Times that pass meanwhile are not missed.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// Missed is what happens at times that have passed while no operator ran. One that is less than
+	// five minutes late is not missed. RunOnce runs once, however many were missed; Skip does not.
+	// Default: RunOnce.
+	// +optional
+	// +kubebuilder:default=RunOnce
+	Missed MissedPolicy `json:"missed,omitempty"`
+}
+
+// MissedPolicy says what happens at times that have passed while no operator ran.
 //
 // +kubebuilder:validation:Enum=Skip;RunOnce
 type MissedPolicy string
 
 // The policies.
 const (
-	// MissedSkip makes no task for times that were missed.
+	// MissedSkip does not run for times that were missed.
 	MissedSkip MissedPolicy = "Skip"
-	// MissedRunOnce makes one task for all times that were missed.
+	// MissedRunOnce runs once for all times that were missed.
 	MissedRunOnce MissedPolicy = "RunOnce"
 )
 
 // CassandraTaskScheduleStatus is what became of a schedule.
 type CassandraTaskScheduleStatus struct {
+	ScheduleStatus `json:",inline"`
+
+	// LastResult is that of the last task that has finished.
+	// +optional
+	LastResult *ScheduledResult `json:"lastResult,omitempty"`
+}
+
+// ScheduleStatus is how far a schedule has come.
+type ScheduleStatus struct {
 	// ObservedGeneration is the generation of the spec that it is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -125,24 +139,19 @@ type CassandraTaskScheduleStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LastScheduleTime is the latest time of the schedule that is over: its task was made, or it
-	// was skipped. No task is made for it again, nor for any before.
+	// LastScheduleTime is the latest time of the schedule that is over: it has run, or was skipped.
+	// It does not run for it again, nor for any before.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// NextScheduleTime is when the next task is to be made. Not set while it is suspended or
-	// stalled.
+	// NextScheduleTime is when it is to run next. Not set while it is suspended or stalled.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// Active is the name of the task that has not finished.
+	// Active is the name of the task or backup that has not finished.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Active string `json:"active,omitempty"`
-
-	// LastResult is that of the last task that has finished.
-	// +optional
-	LastResult *ScheduledResult `json:"lastResult,omitempty"`
 
 	// Skipped is how many times of the schedule were skipped.
 	// +optional
@@ -170,12 +179,14 @@ type ScheduledResult struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// Reasons of the conditions of a CassandraTaskSchedule; ReasonInvalidSpec is one of Stalled, too.
+// Reasons of the conditions of a schedule; ReasonInvalidSpec is one of Stalled, too.
 const (
-	// ReasonScheduled – tasks are made at the times of the schedule.
+	// ReasonScheduled – it runs at its times.
 	ReasonScheduled = "Scheduled"
 	// ReasonSuspended – spec.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonClusterMissing – there is no CassandraCluster of the name, or it is being deleted.
 	ReasonClusterMissing = "ClusterMissing"
+	// ReasonStoreMissing – there is no CassandraBackupStore of the name, or it is being deleted.
+	ReasonStoreMissing = "StoreMissing"
 )

@@ -20,7 +20,8 @@ which each sends the files that the store does not have. The operator begins it 
 change of the ring is under way.
 
 It creates a CassandraBackup, with your rights. With --wait it says how far that is, and
-ends with it. Deleting the CassandraBackup cancels it, and deletes nothing in the store.`
+ends with it. Deleting the CassandraBackup cancels it, and with --deletion-policy Delete
+deletes it in the store.`
 
 // backing are the flags of a backup.
 type backing struct {
@@ -46,6 +47,8 @@ func newBackup(s *settings) *cobra.Command {
 	flags.StringSliceVar(&b.spec.ExcludeTables, "exclude-tables", nil, "without these `tables`, each as keyspace.table")
 	flags.StringVar(&b.bandwidth, "bandwidth", "", "how many bytes a node reads in a second, such as 50Mi")
 	flags.DurationVar(&b.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
+	flags.StringVar((*string)(&b.spec.DeletionPolicy), "deletion-policy", string(v1alpha1.BackupRetain),
+		"what becomes of it in the store when the CassandraBackup is deleted, Retain or Delete")
 	flags.BoolVar(&b.wait, "wait", false, "wait until it has finished")
 	_ = cmd.MarkFlagRequired("store") // it is there
 	return cmd
@@ -101,7 +104,7 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 	slices.SortFunc(all.Items, func(a, b v1alpha1.CassandraBackup) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
-	rows := [][]string{{"NAME", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "MESSAGE"}}
+	rows := [][]string{{"NAME", "SCHEDULE", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "MESSAGE"}}
 	for i := range all.Items {
 		b := &all.Items[i]
 		if b.Spec.Cluster.Name != cluster {
@@ -111,8 +114,8 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 		if b.Status.TakenAt != nil {
 			taken, skew = b.Status.TakenAt.UTC().Format(time.RFC3339), b.Status.Skew.Duration.String()
 		}
-		rows = append(rows, []string{b.Name, b.Spec.Store.Name, orDash(b.Status.ID), orDash(string(b.Status.Phase)),
-			orDash(b.Status.Progress), orDash(taken), orDash(skew), strconv.FormatInt(b.Status.Bytes, 10),
+		rows = append(rows, []string{b.Name, orDash(b.Labels[v1alpha1.LabelSchedule]), b.Spec.Store.Name,
+			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken), orDash(skew), strconv.FormatInt(b.Status.Bytes, 10),
 			strconv.FormatInt(b.Status.NewBytes, 10), orDash(oneLine(b.Status.Message))})
 	}
 	if len(rows) == 1 {

@@ -35,7 +35,7 @@ func TestBackup(t *testing.T) {
 		d := newDesk()
 		err := d.giveBackup(t.Context(), c, "orders", backing{wait: true, bandwidth: "50Mi", deadline: time.Hour,
 			spec: v1alpha1.CassandraBackupSpec{Store: v1alpha1.BackupStoreReference{Name: "main"},
-				Keyspaces: []string{"shop"}}})
+				BackupTemplate: v1alpha1.BackupTemplate{Keyspaces: []string{"shop"}}}})
 		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", phase, err)
 		}
@@ -65,14 +65,17 @@ func TestBackups(t *testing.T) {
 				Skew: &metav1.Duration{Duration: 1400 * time.Millisecond}, Bytes: 77, NewBytes: 7}}
 	}
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
-	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), of("older", "orders", at),
+	scheduled := of("older", "orders", at)
+	scheduled.Labels = map[string]string{v1alpha1.LabelSchedule: "nightly"}
+	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), scheduled,
 		of("newer", "orders", at.Add(24*time.Hour)), of("other", "carts", at))
 	d := newDesk()
 	if err := d.listBackups(t.Context(), c, "orders"); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(d.out.String()), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[1], "newer") || !strings.HasPrefix(lines[2], "older") ||
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "newer  -         main") ||
+		!strings.HasPrefix(lines[2], "older  nightly   main") ||
 		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7") {
 		t.Errorf("listed %q", lines)
 	}

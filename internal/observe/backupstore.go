@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,4 +36,26 @@ func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, stor
 		return nil, nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}
 	return &facts.BackupStore{Object: object, Secret: secret.ResourceVersion}, secret.Data, nil
+}
+
+// StoredClusters are the uids of the clusters of a namespace, and of those of its backups in a store.
+func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([]types.UID, error) {
+	var clusters v1alpha1.CassandraClusterList
+	var backups v1alpha1.CassandraBackupList
+	for _, list := range []client.ObjectList{&clusters, &backups} {
+		if err := r.Cache.List(ctx, list, client.InNamespace(of.Namespace)); err != nil {
+			return nil, fmt.Errorf("list clusters and backups: %w", err)
+		}
+	}
+	var out []types.UID
+	for i := range clusters.Items {
+		out = append(out, clusters.Items[i].UID)
+	}
+	for i := range backups.Items {
+		if b := &backups.Items[i]; b.Spec.Store.Name == of.Name && b.Status.ClusterUID != "" {
+			out = append(out, b.Status.ClusterUID)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }

@@ -38,30 +38,70 @@ func (r *Reader) Schedule(ctx context.Context, key types.NamespacedName, store *
 		s.Tasks = append(s.Tasks, &o.given.Items[i])
 	}
 	slices.SortFunc(s.Tasks, byAge)
-	if zone, err := time.LoadLocation(schedule.Spec.TimeZone); err == nil {
-		s.Zone = zone
-	}
-	cluster := &v1alpha1.CassandraCluster{}
-	err := r.Cache.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: schedule.Spec.Cluster.Name}, cluster)
-	switch {
-	case err == nil:
-		s.Cluster = cluster.DeletionTimestamp == nil
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("get cluster: %w", err)
-	}
-	return s, nil
+	var err error
+	s.Timing, err = r.timing(ctx, key.Namespace, schedule.Spec.Cluster.Name, schedule.Spec.TimeZone)
+	return s, err
 }
 
-// ConfirmSchedule reads the schedule from the API server itself, and returns ErrChanged if it is
-// another than the facts have: its status says for which times tasks were made.
-func (r *Reader) ConfirmSchedule(ctx context.Context, s *facts.Schedule) error {
-	live := &v1alpha1.CassandraTaskSchedule{}
-	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.Schedule), live); {
+// BackupSchedule gathers what is known about one schedule of backups, as Schedule does.
+func (r *Reader) BackupSchedule(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
+	*facts.BackupSchedule, error) {
+	schedule := &v1alpha1.CassandraBackupSchedule{}
+	if err := r.Cache.Get(ctx, key, schedule); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+	if err := r.Cache.List(ctx, &o.backups, client.InNamespace(key.Namespace)); err != nil {
+		return nil, fmt.Errorf("list backups: %w", err)
+	}
+	each(o, "CassandraBackup", o.backups.Items)
+	o.add("CassandraBackupSchedule", schedule)
+	if err := r.caughtUp(ctx, schedule.Spec.Cluster.Name, o, store); err != nil {
+		return nil, err
+	}
+	s := &facts.BackupSchedule{Schedule: schedule}
+	for i := range o.backups.Items {
+		s.Backups = append(s.Backups, &o.backups.Items[i])
+	}
+	slices.SortFunc(s.Backups, byAge)
+	var err error
+	if s.Timing, err = r.timing(ctx, key.Namespace, schedule.Spec.Cluster.Name, schedule.Spec.TimeZone); err != nil {
+		return nil, err
+	}
+	s.Store, err = r.stays(ctx, &v1alpha1.CassandraBackupStore{}, key.Namespace, schedule.Spec.Store.Name)
+	return s, err
+}
+
+// timing is what is known of any schedule.
+func (r *Reader) timing(ctx context.Context, namespace, cluster, zone string) (out facts.Timing, err error) {
+	if zone, err := time.LoadLocation(zone); err == nil {
+		out.Zone = zone
+	}
+	out.Cluster, err = r.stays(ctx, &v1alpha1.CassandraCluster{}, namespace, cluster)
+	return out, err
+}
+
+// stays says that an object is there, and not being deleted.
+func (r *Reader) stays(ctx context.Context, object client.Object, namespace, name string) (bool, error) {
+	switch err := r.Cache.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); {
+	case err == nil:
+		return object.GetDeletionTimestamp() == nil, nil
+	case !apierrors.IsNotFound(err):
+		return false, fmt.Errorf("get %s: %w", name, err)
+	}
+	return false, nil
+}
+
+// ConfirmSchedule reads a schedule from the API server itself, and returns ErrChanged if it is
+// another than was seen: its status says at which times it has run.
+func (r *Reader) ConfirmSchedule(ctx context.Context, seen client.Object) error {
+	live := seen.DeepCopyObject().(client.Object)
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(seen), live); {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: the schedule is gone", ErrChanged)
 	case err != nil:
 		return fmt.Errorf("read the schedule: %w", err)
-	case live.UID != s.Schedule.UID || live.ResourceVersion != s.Schedule.ResourceVersion:
+	case live.GetUID() != seen.GetUID() || live.GetResourceVersion() != seen.GetResourceVersion():
 		return fmt.Errorf("%w: the schedule", ErrChanged)
 	}
 	return nil

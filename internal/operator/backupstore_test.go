@@ -22,8 +22,9 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// A store is checked with the service itself, and again when its Secret has changed.
-func TestABackupStoreIsChecked(t *testing.T) {
+// bucket is a service with a bucket that nobody may use without a key.
+func bucket(t *testing.T) *httptest.Server {
+	t.Helper()
 	backend := s3mem.New()
 	if err := backend.CreateBucket("backups"); err != nil {
 		t.Fatal(err)
@@ -36,19 +37,34 @@ func TestABackupStoreIsChecked(t *testing.T) {
 		}
 		service.ServeHTTP(w, r)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func storeAt(server *httptest.Server) *v1alpha1.CassandraBackupStore {
+	return &v1alpha1.CassandraBackupStore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main", Generation: 1},
+		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1", Endpoint: server.URL,
+			SecretName: "key"}}}
+}
+
+func kinds(t *testing.T) *runtime.Scheme {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	store := &v1alpha1.CassandraBackupStore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main", Generation: 1},
-		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1", Endpoint: server.URL,
-			SecretName: "key"}}}
+	return scheme
+}
+
+// A store is checked with the service itself, and again when its Secret has changed.
+func TestABackupStoreIsChecked(t *testing.T) {
+	server := bucket(t)
+	store := storeAt(server)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(store, secret).WithStatusSubresource(store).Build()
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(store, secret).WithStatusSubresource(store).Build()
 	now, events := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), &told{}
 	r := &BackupStores{Reader: &observe.Reader{Cache: c, Live: c},
 		Writer: &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now},

@@ -18,7 +18,8 @@ import (
 func byLabel(object client.Object) bool {
 	switch object.(type) {
 	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *v1alpha1.CassandraTask, *v1alpha1.CassandraTaskSchedule,
-		*v1alpha1.CassandraBackupStore, *v1alpha1.CassandraBackup, *corev1.PersistentVolume, *corev1.Node:
+		*v1alpha1.CassandraBackupStore, *v1alpha1.CassandraBackup, *v1alpha1.CassandraBackupSchedule,
+		*corev1.PersistentVolume, *corev1.Node:
 		return false
 	default:
 		return true

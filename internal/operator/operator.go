@@ -139,9 +139,11 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("build controller: %w", err)
 	}
-	schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
-	if err := schedules.watch(m); err != nil {
-		return fmt.Errorf("build controller of schedules: %w", err)
+	for _, backups := range []bool{false, true} {
+		schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now, Backups: backups}
+		if err := schedules.watch(m); err != nil {
+			return fmt.Errorf("build controller of schedules: %w", err)
+		}
 	}
 	monitors := &Monitors{Reader: r.Reader, Writer: r.Writer}
 	if err := monitors.watch(ctx, m, o.Namespaces); err != nil {
@@ -152,6 +154,14 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	}
 	stores := &BackupStores{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
 	if err := stores.watch(m); err != nil {
+		return err
+	}
+	sweeps := &Sweeps{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := sweeps.watch(m); err != nil {
+		return err
+	}
+	deletions := &Backups{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := deletions.watch(m); err != nil {
 		return err
 	}
 	return addInspection(m, r, o, certificate)

@@ -18,16 +18,19 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/schedule"
 	"helenus.io/helenus/internal/observe"
 )
 
-// Schedules makes passes over CassandraTaskSchedules: observe, decide, act.
+// Schedules makes passes over schedules: observe, decide, act.
 type Schedules struct {
 	Reader *observe.Reader
 	Writer *act.Writer
 	// Now is the time of day, as the host's clock says it.
 	Now func() time.Time
+	// Backups says that they are CassandraBackupSchedules; else they are CassandraTaskSchedules.
+	Backups bool
 
 	memories
 }
@@ -36,7 +39,7 @@ type Schedules struct {
 func (r *Schedules) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
 	m := r.memory(key)
-	s, err := r.Reader.Schedule(ctx, key, &m.store)
+	object, next, err := r.observe(ctx, key, m)
 	switch {
 	case errors.Is(err, observe.ErrBehind):
 		return ctrl.Result{RequeueAfter: behindPause}, nil
@@ -44,12 +47,12 @@ func (r *Schedules) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		pause := m.failed()
 		ctrl.LoggerFrom(ctx).Error(err, "observe the schedule", "again", pause.String())
 		return ctrl.Result{RequeueAfter: pause}, nil
-	case s == nil:
+	case object == nil:
 		r.forget(key)
 		return ctrl.Result{}, nil
 	}
-	plan := schedule.Next(s, r.Now())
-	confirm := func(ctx context.Context) error { return r.Reader.ConfirmSchedule(ctx, s) }
+	plan := next(r.Now())
+	confirm := func(ctx context.Context) error { return r.Reader.ConfirmSchedule(ctx, object) }
 	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, confirm, &m.store)
 	raced, failed := sorted(done.Err)
 	again := m.again(plan.Wake, raced, failed)
@@ -57,37 +60,100 @@ func (r *Schedules) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// watch has a manager make passes over a schedule when it, a task of it or its cluster changes.
-func (r *Schedules) watch(m manager.Manager) error {
-	return ctrl.NewControllerManagedBy(m).
-		Named("cassandrataskschedule").
-		For(&v1alpha1.CassandraTaskSchedule{}).
-		Owns(&v1alpha1.CassandraTask{}).
-		Watches(&v1alpha1.CassandraCluster{}, handler.EnqueueRequestsFromMapFunc(ofSchedules(m.GetClient())),
-			builder.WithPredicates(comesOrGoes())).
-		Complete(r)
+// observe returns a schedule, nil if it is gone, and what decides about it.
+func (r *Schedules) observe(ctx context.Context, key types.NamespacedName, m *memory) (client.Object,
+	func(time.Time) plan.Plan, error) {
+	if r.Backups {
+		s, err := r.Reader.BackupSchedule(ctx, key, &m.store)
+		if s == nil || err != nil {
+			return nil, nil, err //nolint:wrapcheck // it is ours
+		}
+		return s.Schedule, func(now time.Time) plan.Plan { return schedule.NextBackup(s, now) }, nil
+	}
+	s, err := r.Reader.Schedule(ctx, key, &m.store)
+	if s == nil || err != nil {
+		return nil, nil, err //nolint:wrapcheck // it is ours
+	}
+	return s.Schedule, func(now time.Time) plan.Plan { return schedule.Next(s, now) }, nil
 }
 
-// ofSchedules are the schedules that name a cluster.
-func ofSchedules(view client.Reader) handler.MapFunc {
-	return func(ctx context.Context, cluster client.Object) []reconcile.Request {
-		var all v1alpha1.CassandraTaskScheduleList
-		if err := view.List(ctx, &all, client.InNamespace(cluster.GetNamespace())); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "list the schedules of a cluster", "cluster", cluster.GetName())
-			return nil
+// watch has a manager make passes over a schedule when it, what it has made, its cluster or its store
+// changes.
+func (r *Schedules) watch(m manager.Manager) error {
+	named := builder.WithPredicates(comesOrGoes())
+	b := ctrl.NewControllerManagedBy(m)
+	if r.Backups {
+		all := handler.EnqueueRequestsFromMapFunc(ofSchedules(m.GetClient(), backupSchedules))
+		b = b.Named("cassandrabackupschedule").
+			For(&v1alpha1.CassandraBackupSchedule{}).
+			Watches(&v1alpha1.CassandraBackup{}, handler.EnqueueRequestsFromMapFunc(ofMade)).
+			Watches(&v1alpha1.CassandraCluster{}, all, named).
+			Watches(&v1alpha1.CassandraBackupStore{}, all, named)
+	} else {
+		b = b.Named("cassandrataskschedule").
+			For(&v1alpha1.CassandraTaskSchedule{}).
+			Owns(&v1alpha1.CassandraTask{}).
+			Watches(&v1alpha1.CassandraCluster{},
+				handler.EnqueueRequestsFromMapFunc(ofSchedules(m.GetClient(), taskSchedules)), named)
+	}
+	return b.Complete(r)
+}
+
+// ofMade is the schedule that a backup names in its labels.
+func ofMade(_ context.Context, backup client.Object) []reconcile.Request {
+	name := backup.GetLabels()[v1alpha1.LabelSchedule]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: backup.GetNamespace(), Name: name}}}
+}
+
+// taskSchedules, and backupSchedules, are those of a namespace that name an object.
+func taskSchedules(ctx context.Context, view client.Reader, of client.Object) (names []string, err error) {
+	var all v1alpha1.CassandraTaskScheduleList
+	err = view.List(ctx, &all, client.InNamespace(of.GetNamespace()))
+	for i := range all.Items {
+		if s := &all.Items[i]; s.Spec.Cluster.Name == of.GetName() {
+			names = append(names, s.Name)
+		}
+	}
+	return names, err //nolint:wrapcheck // the caller says what
+}
+
+func backupSchedules(ctx context.Context, view client.Reader, of client.Object) (names []string, err error) {
+	var all v1alpha1.CassandraBackupScheduleList
+	err = view.List(ctx, &all, client.InNamespace(of.GetNamespace()))
+	for i := range all.Items {
+		s := &all.Items[i]
+		name := s.Spec.Cluster.Name
+		if _, store := of.(*v1alpha1.CassandraBackupStore); store {
+			name = s.Spec.Store.Name
+		}
+		if name == of.GetName() {
+			names = append(names, s.Name)
+		}
+	}
+	return names, err //nolint:wrapcheck // the caller says what
+}
+
+// ofSchedules are the schedules that name an object.
+func ofSchedules(view client.Reader, naming func(context.Context, client.Reader, client.Object) ([]string, error),
+) handler.MapFunc {
+	return func(ctx context.Context, of client.Object) []reconcile.Request {
+		names, err := naming(ctx, view, of)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list the schedules that name an object", "name", of.GetName())
 		}
 		var out []reconcile.Request
-		for i := range all.Items {
-			if s := &all.Items[i]; s.Spec.Cluster.Name == cluster.GetName() {
-				out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: s.Namespace,
-					Name: s.Name}})
-			}
+		for _, name := range names {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.GetNamespace(),
+				Name: name}})
 		}
 		return out
 	}
 }
 
-// comesOrGoes lets through that a cluster is there, is to be deleted, or is gone.
+// comesOrGoes lets through that an object is there, is to be deleted, or is gone.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)

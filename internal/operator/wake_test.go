@@ -89,12 +89,22 @@ func TestAClusterWakesItsSchedules(t *testing.T) {
 		return &v1alpha1.CassandraTaskSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: v1alpha1.CassandraTaskScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: cluster}}}
 	}
+	ofBackups := &v1alpha1.CassandraBackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "d"},
+		Spec: v1alpha1.CassandraBackupScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"},
+			Store: v1alpha1.BackupStoreReference{Name: "main"}}}
 	view := reading(t, schedule("shop", "a", "orders"), schedule("shop", "b", "carts"),
-		schedule("other", "c", "orders"))
+		schedule("other", "c", "orders"), ofBackups)
 	cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
 	want := []types.NamespacedName{{Namespace: "shop", Name: "a"}}
-	if got := keys(ofSchedules(view)(t.Context(), cluster)); !slices.Equal(got, want) {
+	if got := keys(ofSchedules(view, taskSchedules)(t.Context(), cluster)); !slices.Equal(got, want) {
 		t.Errorf("wakes %v, want %v", got, want)
+	}
+	store := &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main"}}
+	want = []types.NamespacedName{{Namespace: "shop", Name: "d"}}
+	for _, of := range []client.Object{cluster, store} {
+		if got := keys(ofSchedules(view, backupSchedules)(t.Context(), of)); !slices.Equal(got, want) {
+			t.Errorf("wakes %v, want %v", got, want)
+		}
 	}
 	deleting := cluster.DeepCopy()
 	deleting.DeletionTimestamp = &metav1.Time{}

@@ -36,6 +36,8 @@ var (
 	schedules = v1alpha1.GroupVersion.WithResource("cassandrataskschedules")
 	stores    = v1alpha1.GroupVersion.WithResource("cassandrabackupstores")
 	backups   = v1alpha1.GroupVersion.WithResource("cassandrabackups")
+
+	backupSchedules = v1alpha1.GroupVersion.WithResource("cassandrabackupschedules")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies

@@ -78,7 +78,8 @@ func author(kind string, status bool, object *unstructured.Unstructured) *rest.C
 func resourceOf(kind string) schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{"CassandraCluster": clusters, "CassandraNode": nodes,
 		"CassandraTask": tasks, "CassandraTaskSchedule": schedules,
-		"CassandraBackupStore": stores, "CassandraBackup": backups}[kind]
+		"CassandraBackupStore": stores, "CassandraBackup": backups,
+		"CassandraBackupSchedule": backupSchedules}[kind]
 }
 
 // run tries a case at one of its places, and notes what it shows.

@@ -49,6 +49,8 @@ func TestSamples(t *testing.T) {
 					typed = &v1alpha1.CassandraTask{}
 				case "CassandraTaskSchedule":
 					typed = &v1alpha1.CassandraTaskSchedule{}
+				case "CassandraBackupSchedule":
+					typed = &v1alpha1.CassandraBackupSchedule{}
 				case "CassandraBackup":
 					typed = &v1alpha1.CassandraBackup{}
 				case "CassandraBackupStore":
@@ -199,6 +201,15 @@ volumes: {onClusterDeletion: Retain, onScaleIn: Retain}
 		"missed": "RunOnce", "keepSucceeded": int64(3), "keepFailed": int64(3), "template": map[string]any{
 			"type": "Flush", "concurrency": int64(1), "maxAttempts": int64(3), "deadline": "24h"}}; !reflect.DeepEqual(spec, want) {
 		t.Errorf("spec of a schedule\n  %v\nwant\n  %v", spec, want)
+	}
+	schedule, err = dynamicClient(t, server).Resource(backupSchedules).Namespace("default").
+		Create(t.Context(), base("CassandraBackupSchedule"), metav1.CreateOptions{DryRun: dry})
+	must(t, err)
+	spec, _, _ = unstructured.NestedMap(schedule.Object, "spec")
+	if want := map[string]any{"cluster": map[string]any{"name": "demo"}, "store": map[string]any{"name": "main"},
+		"schedule": "0 3 * * *", "timeZone": "UTC", "missed": "RunOnce", "keep": map[string]any{"last": int64(7)},
+		"deletionPolicy": "Delete", "template": map[string]any{"deadline": "24h"}}; !reflect.DeepEqual(spec, want) {
+		t.Errorf("spec of a schedule of backups\n  %v\nwant\n  %v", spec, want)
 	}
 }
 

@@ -119,6 +119,8 @@ func newScene(t *testing.T) *scene {
 	must(t, err)
 	_, err = s.in(admin, stores).Create(t.Context(), base("CassandraBackupStore"), metav1.CreateOptions{})
 	must(t, err)
+	_, err = s.in(admin, backups).Create(t.Context(), base("CassandraBackup"), metav1.CreateOptions{})
+	must(t, err)
 	_, err = s.in(admin, schedules).Create(t.Context(), base("CassandraTaskSchedule"), metav1.CreateOptions{})
 	must(t, err)
 	cluster, err := s.in(admin, clusters).Create(t.Context(), base("CassandraCluster"),
@@ -175,6 +177,15 @@ func (s *scene) create(who, owner string) error {
 			Name: "owner", UID: "owner", Controller: new(true)}})
 	}
 	_, err := s.in(who, tasks).Create(s.t.Context(), task, metav1.CreateOptions{DryRun: dry})
+	return err
+}
+
+// backup has somebody create one with labels.
+func (s *scene) backup(who string, labels map[string]string) error {
+	b := base("CassandraBackup")
+	b.SetName("another")
+	b.SetLabels(labels)
+	_, err := s.in(who, backups).Create(s.t.Context(), b, metav1.CreateOptions{DryRun: dry})
 	return err
 }
 
@@ -331,6 +342,13 @@ func TestPolicies(t *testing.T) {
 		{"an administrator writes the status of a schedule", byCluster, func() error {
 			return s.change(admin, schedules, "nightly", "status", map[string]any{"active": "mine"}, "status")
 		}, "the status of a CassandraTaskSchedule is written by the operator, not by localkube-admin"},
+		{"the operator creates a backup of nobody", byCluster, func() error { return s.backup(operator, nil) },
+			"the operator does not write the spec of a CassandraBackup: it belongs to the user"},
+		{"the operator creates a backup of a schedule", byCluster,
+			func() error { return s.backup(operator, map[string]string{v1alpha1.LabelScheduleUID: "s-1"}) }, ""},
+		{"the operator holds a backup", byCluster, func() error {
+			return s.change(operator, backups, "nightly", "metadata", map[string]any{"finalizers": []any{v1alpha1.FinalizerBackup}})
+		}, ""},
 		{"the operator writes the status of a store", byCluster, func() error {
 			return s.change(operator, stores, "main", "status", map[string]any{"checkedSecret": "1"}, "status")
 		}, ""},

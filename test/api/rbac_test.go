@@ -93,7 +93,12 @@ func TestOperatorRole(t *testing.T) {
 		request{verb: "watch", group: v1alpha1.Group, resource: "cassandrabackupstores"},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackupstores", subresource: "status",
 			namespace: shop},
+		request{verb: "create", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
 		request{verb: "delete", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
+		request{verb: "watch", group: v1alpha1.Group, resource: "cassandrabackupschedules"},
+		request{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackupschedules", subresource: "status",
+			namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackups", subresource: "status",
 			namespace: shop},
 		request{verb: "watch", resource: "nodes"},
@@ -112,8 +117,9 @@ func TestOperatorRole(t *testing.T) {
 		{verb: "create", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},
 		{verb: "patch", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},
 		{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackupstores", namespace: shop},
-		{verb: "create", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
-		{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
+		{verb: "update", group: v1alpha1.Group, resource: "cassandrabackups", namespace: shop},
+		{verb: "create", group: v1alpha1.Group, resource: "cassandrabackupschedules", namespace: shop},
+		{verb: "patch", group: v1alpha1.Group, resource: "cassandrabackupschedules", namespace: shop},
 		{verb: "deletecollection", resource: "persistentvolumeclaims", namespace: shop},
 		{verb: "deletecollection", group: v1alpha1.Group, resource: "cassandranodes", namespace: shop},
 		{verb: "list", resource: "secrets", namespace: shop},
@@ -158,6 +164,7 @@ func TestUserRoles(t *testing.T) {
 	record := request{group: v1alpha1.Group, resource: "cassandranodes", namespace: namespace}
 	task := request{group: v1alpha1.Group, resource: "cassandratasks", namespace: namespace}
 	schedule := request{group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: namespace}
+	ofBackups := request{group: v1alpha1.Group, resource: "cassandrabackupschedules", namespace: namespace}
 	status := cluster
 	status.subresource = "status"
 	must(t, eventually(t.Context(), "the roles are aggregated", func(context.Context) (bool, error) {
@@ -179,6 +186,8 @@ func TestUserRoles(t *testing.T) {
 		{"delete", task, []string{"admin", "edit"}},
 		{"get", task, []string{"admin", "edit", "view"}},
 		{"create", schedule, []string{"admin", "edit"}},
+		{"create", ofBackups, []string{"admin", "edit"}},
+		{"get", ofBackups, []string{"admin", "edit", "view"}},
 		{"get", schedule, []string{"admin", "edit", "view"}},
 		{"watch", record, []string{"admin", "edit", "view"}},
 		{"patch", record, nil},

@@ -33,8 +33,8 @@ func committed(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 6 {
-		t.Fatalf("definitions are %q, want those of six kinds", paths)
+	if len(paths) != 7 {
+		t.Fatalf("definitions are %q, want those of seven kinds", paths)
 	}
 	return paths
 }

@@ -23,7 +23,9 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/garbage"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ring"
 )
@@ -36,10 +38,19 @@ type uploading struct {
 	*task
 	to      store.Store
 	cluster string
+	hostID  string
 	limit   *rate.Limiter
+
+	// began is when the marks were read: the manifest is written soon after, or they are read again.
+	// Marked blobs are pinned before they are relied on, by the keys in pins; late are their files.
+	began  time.Time
+	marked garbage.Marks
 
 	mu                  sync.Mutex
 	done, all, newBytes int64
+	pins                map[garbage.Sum]string
+	pinned              time.Time
+	late                []source
 }
 
 // source is a file of the snapshot, which becomes one of the manifest.
@@ -57,7 +68,8 @@ func upload(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), limit: rate.NewLimiter(rate.Inf, 0)}
+	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), hostID: view.HostID,
+		limit: rate.NewLimiter(rate.Inf, 0)}
 	if a.Bandwidth > 0 {
 		u.limit = rate.NewLimiter(rate.Limit(a.Bandwidth), burst)
 	}
@@ -76,13 +88,82 @@ func upload(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := u.putAll(ctx, sources); err != nil {
+	if err := u.putSafely(ctx, sources); err != nil {
 		return "", err
 	}
 	if err := putObject(ctx, u.to, key, m); err != nil {
 		return "", err
 	}
+	for _, pin := range u.pins {
+		_ = u.to.Delete(ctx, pin) // the manifest counts from now on, and pins go by themselves
+	}
 	return u.ended(m)
+}
+
+// putSafely puts the files, by the rules of garbage: what is marked is pinned, and looked for a while
+// after that. If it took too long for a manifest, it is done again, without reading the files again.
+func (u *uploading) putSafely(ctx context.Context, sources []source) error {
+	rules := garbage.Default
+	for {
+		if err := u.readMarks(ctx); err != nil {
+			return err
+		}
+		if err := u.putAll(ctx, sources); err != nil {
+			return err
+		}
+		if len(u.late) > 0 {
+			for left := time.Nanosecond; left > 0; left = rules.Settle - u.Now().Sub(u.pinned) {
+				if err := u.Wait(ctx, min(left, time.Second)); err != nil {
+					return err
+				}
+				if u.Cancelled() {
+					return ErrCancelled
+				}
+			}
+			if err := u.putAll(ctx, u.late); err != nil {
+				return err
+			}
+		}
+		if u.Now().Sub(u.began) < rules.Within {
+			return nil
+		}
+	}
+}
+
+// readMarks reads which blobs may be deleted.
+func (u *uploading) readMarks(ctx context.Context) error {
+	u.began, u.done, u.late, u.marked = u.Now(), 0, nil, nil
+	if u.pins == nil {
+		u.pins = map[garbage.Sum]string{}
+	}
+	marks, err := sweep.LastMarks(ctx, u.to, u.cluster)
+	if marks != nil {
+		u.marked = marks.All()
+	}
+	return err //nolint:wrapcheck // it says what it is about
+}
+
+// pin a blob that is marked, before it is relied on. It says that the file is put later.
+func (u *uploading) pin(ctx context.Context, s source, sum garbage.Sum) (later bool, err error) {
+	if _, marked := u.marked[sum]; !marked {
+		return false, nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	key := format.PinKey(u.cluster, s.file.SHA256, fmt.Sprintf("%s-%s-%d", u.arguments.Backup.ID, u.hostID,
+		u.began.UnixNano()))
+	if u.pins[sum] == key {
+		later = u.Now().Sub(u.pinned) < garbage.Default.Settle
+	} else {
+		if err := u.to.Put(ctx, key, strings.NewReader(""), 0); err != nil && !errors.Is(err, store.ErrExists) {
+			return false, err
+		}
+		u.pins[sum], u.pinned, later = key, u.Now(), true
+	}
+	if later {
+		u.late = append(u.late, s)
+	}
+	return later, nil
 }
 
 // ended notes what is in the store.
@@ -213,11 +294,21 @@ func (u *uploading) putAll(ctx context.Context, sources []source) error {
 
 // put one file, unless an object of its hash and length is there.
 func (u *uploading) put(ctx context.Context, s source) error {
-	sum, err := u.sum(ctx, s)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", s.Name, err)
+	if s.file.SHA256 == "" {
+		sum, err := u.sum(ctx, s)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", s.Name, err)
+		}
+		s.file.SHA256 = sum
 	}
-	s.file.SHA256 = sum
+	sum := s.file.SHA256
+	parsed, err := format.ParseSum(sum)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if later, err := u.pin(ctx, s, parsed); later || err != nil {
+		return err
+	}
 	key, added := format.BlobKey(u.cluster, sum), int64(0)
 	switch size, err := u.to.Size(ctx, key); {
 	case err == nil && size != s.Size:

@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/garbage"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node/operation"
@@ -64,11 +65,21 @@ type backed struct {
 	host   *Host
 	noted  operation.Handle
 	said   string
+	// now is the time; waited is told of each wait.
+	now    time.Time
+	waited func()
 }
 
 func newBacked(t *testing.T) *backed {
-	b := &backed{t: t, volume: t.TempDir(), to: &kept{Directory: store.Directory(t.TempDir())}}
+	b := &backed{t: t, volume: t.TempDir(), to: &kept{Directory: store.Directory(t.TempDir())},
+		now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
 	b.host = &Host{
+		Now: func() time.Time { return b.now },
+		Wait: func(_ context.Context, d time.Duration) error {
+			b.now = b.now.Add(d)
+			b.waited()
+			return nil
+		},
 		Ring: func(context.Context) (*facts.Ring, error) {
 			return &facts.Ring{HostID: member, SchemaVersion: "s-1", ReleaseVersion: "5.0.9",
 				Endpoints: []facts.Endpoint{{HostID: member, Datacenter: "dc1", Rack: "r1", Status: facts.StatusNormal,
@@ -295,5 +306,73 @@ func TestCompleteBackupComesLast(t *testing.T) {
 		d.Cluster != (format.Cluster{UID: uid, Name: "orders", Namespace: "shop", CassandraName: "Orders"}) ||
 		!bytes.Contains(d.Spec, []byte("cassandra")) || d.Replication["shop"]["dc1"] != "3" {
 		t.Errorf("description %+v", d)
+	}
+}
+
+// marks blobs as garbage, as the operator does.
+func (b *backed) marks(contents ...string) {
+	b.t.Helper()
+	m, all := &format.Marks{Version: format.Version, At: b.now}, garbage.Marks{}
+	for _, content := range contents {
+		all[sha256.Sum256([]byte(content))] = b.now
+	}
+	m.Put(all)
+	if err := putObject(b.t.Context(), b.to.Directory, format.MarksKey(uid, b.now), m); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A file whose blob is marked is pinned, and looked for when nobody deletes it any more: if it is gone
+// by then it is put again.
+func TestUploadPinsWhatIsMarked(t *testing.T) {
+	b := newBacked(t)
+	if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.to.Delete(t.Context(), format.ManifestKey(uid, "b-1", member)); err != nil {
+		t.Fatal(err)
+	}
+	b.marks("data", "index")
+	began, pins := b.now, 0
+	b.waited = func() {
+		pins = 0
+		if err := b.to.List(t.Context(), format.PinPrefix(uid), func(store.Object) error { pins++; return nil }); err != nil {
+			t.Error(err)
+		}
+		if b.now.Sub(began) == 9*time.Minute+time.Nanosecond { // one that has looked before the pins
+			if err := b.to.Delete(t.Context(), blobOf("data")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
+		t.Fatal(err)
+	}
+	if waited := b.now.Sub(began); pins != 2 || waited < garbage.Default.Settle || !slices.Contains(b.to.put, blobOf("data")) {
+		t.Errorf("%d pins, waited %s, put %q", pins, waited, b.to.put)
+	}
+	if err := b.to.List(t.Context(), format.PinPrefix(uid), func(o store.Object) error {
+		return errors.New(o.Key + " is left")
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// An upload that takes longer than marks count reads them again before its manifest.
+func TestUploadReadsTheMarksAgain(t *testing.T) {
+	b := newBacked(t)
+	b.to.fails = func(key string) error {
+		if key == blobOf("statistics") && b.now.Hour() == 4 {
+			b.now = b.now.Add(21 * time.Hour)
+			b.marks("data")
+			return b.to.Directory.Delete(t.Context(), blobOf("data"))
+		}
+		return nil
+	}
+	if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.to.Size(t.Context(), blobOf("data")); err != nil {
+		t.Errorf("the manifest names what is not there: %v; put %q", err, b.to.put)
 	}
 }

@@ -1,12 +1,17 @@
 // Package format is what a backup is in an object store: the keys of its objects, and what its two
 // kinds of JSON hold. docs/guide/backup-format.md describes it for people. It does no I/O, and
-// imports the standard library alone.
+// imports the rules of garbage and the standard library alone.
 package format
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"helenus.io/helenus/internal/backup/garbage"
 )
 
 // Version of the format that is written. A reader refuses a higher one.
@@ -19,7 +24,26 @@ func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] 
 
 // ManifestKey is where the manifest of one node in a backup lies. It is written after its blobs.
 func ManifestKey(cluster, backup, hostID string) string {
-	return cluster + "/nodes/" + hostID + "/" + backup + ".manifest"
+	return ManifestPrefix(cluster) + hostID + "/" + backup + manifestSuffix
+}
+
+const manifestSuffix = ".manifest"
+
+// ManifestPrefix is that of all manifests of a cluster.
+func ManifestPrefix(cluster string) string { return cluster + "/nodes/" }
+
+// BackupOf is the id of the backup that the manifest or the description with a key is of; empty for
+// other keys.
+func BackupOf(key string) string {
+	name := key[strings.LastIndex(key, "/")+1:]
+	if id, is := strings.CutSuffix(name, manifestSuffix); is {
+		return id
+	}
+	id, is := strings.CutSuffix(name, ".json")
+	if !is {
+		return ""
+	}
+	return id
 }
 
 // BackupKey is where the description of a backup lies. It is written last: what has it is complete.
@@ -27,6 +51,83 @@ func BackupKey(cluster, backup string) string { return BackupPrefix(cluster) + b
 
 // BackupPrefix is that of the descriptions of all backups of a cluster. Ids sort by time.
 func BackupPrefix(cluster string) string { return cluster + "/backups/" }
+
+// BlobPrefix is that of all blobs of a cluster, MarksPrefix that of its marks, and PinPrefix that of its
+// pins.
+func BlobPrefix(cluster string) string  { return cluster + "/blobs/" }
+func MarksPrefix(cluster string) string { return cluster + "/garbage/" }
+func PinPrefix(cluster string) string   { return cluster + "/pins/" }
+
+// MarksKey is where the marks of a time lie. The last in the list count.
+func MarksKey(cluster string, at time.Time) string {
+	return fmt.Sprintf("%s%019d.json", MarksPrefix(cluster), at.UnixNano())
+}
+
+// PinKey is where somebody says that a blob is needed though it is marked.
+func PinKey(cluster, sum, who string) string { return PinPrefix(cluster) + sum + "/" + who }
+
+// SumOf is the hash that the key of a blob or of a pin has.
+func SumOf(cluster, key string) (garbage.Sum, error) {
+	name := key[strings.LastIndex(key, "/")+1:]
+	if pin, is := strings.CutPrefix(key, PinPrefix(cluster)); is {
+		name, _, _ = strings.Cut(pin, "/")
+	}
+	return ParseSum(name)
+}
+
+// ParseSum reads a hash.
+func ParseSum(text string) (sum garbage.Sum, err error) {
+	if n, err := hex.Decode(sum[:], []byte(text)[:min(len(text), 2*len(sum))]); err != nil || n != len(sum) ||
+		len(text) != 2*len(sum) {
+		return sum, fmt.Errorf("%q is no SHA-256", text)
+	}
+	return sum, nil
+}
+
+// Marks are the blobs that nothing named, and what was found and deleted with them.
+type Marks struct {
+	Version int `json:"version"`
+	// At is when the look has ended.
+	At time.Time `json:"at"`
+	// Blobs, and their Bytes, that are there; Marked of them, and Deleted before the look.
+	Blobs       int64    `json:"blobs"`
+	Bytes       int64    `json:"bytes"`
+	Marked      int64    `json:"marked"`
+	MarkedBytes int64    `json:"markedBytes"`
+	Deleted     int64    `json:"deleted"`
+	Sets        []Marked `json:"sets,omitempty"`
+}
+
+// Marked are blobs that are marked since the same time: their hashes one after the other.
+type Marked struct {
+	Since time.Time `json:"since"`
+	Sums  []byte    `json:"sums"`
+}
+
+// All are the marks by hash.
+func (m *Marks) All() garbage.Marks {
+	out := garbage.Marks{}
+	for _, set := range m.Sets {
+		for sum := range slices.Chunk(set.Sums, len(garbage.Sum{})) {
+			if len(sum) == len(garbage.Sum{}) {
+				out[garbage.Sum(sum)] = set.Since
+			}
+		}
+	}
+	return out
+}
+
+// Put writes marks down.
+func (m *Marks) Put(all garbage.Marks) {
+	sets := map[time.Time][]byte{}
+	for sum, since := range all {
+		sets[since.UTC()] = append(sets[since.UTC()], sum[:]...)
+	}
+	for since, sums := range sets {
+		m.Sets = append(m.Sets, Marked{Since: since, Sums: sums})
+	}
+	m.Marked = int64(len(all))
+}
 
 // Manifest is what one node has in a backup.
 type Manifest struct {
@@ -121,8 +222,8 @@ type Cluster struct {
 	CassandraName string `json:"cassandraName"`
 }
 
-// Decode reads a Manifest or a Backup of a version that is known.
-func Decode[T Manifest | Backup](content []byte) (*T, error) {
+// Decode reads a Manifest, a Backup or Marks of a version that is known.
+func Decode[T Manifest | Backup | Marks](content []byte) (*T, error) {
 	var head struct {
 		Version int `json:"version"`
 	}

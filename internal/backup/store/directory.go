@@ -73,7 +73,7 @@ func (d Directory) List(ctx context.Context, prefix string, each func(Object) er
 			if err != nil {
 				return err
 			}
-			found = append(found, Object{Key: key, Size: info.Size()})
+			found = append(found, Object{Key: key, Size: info.Size(), Written: info.ModTime()})
 		}
 		return err
 	})

@@ -261,7 +261,7 @@ func (s *S3) List(ctx context.Context, prefix string, each func(Object) error) e
 				prefix, s.bucket, key, last)
 		}
 		last = key
-		if err := each(Object{Key: key, Size: info.Size}); err != nil {
+		if err := each(Object{Key: key, Size: info.Size, Written: info.LastModified}); err != nil {
 			return err
 		}
 	}

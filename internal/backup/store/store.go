@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 )
 
 // ErrExists means that an object of that key is there; it was not touched. ErrNotFound means that
@@ -19,6 +20,8 @@ var (
 type Object struct {
 	Key  string
 	Size int64
+	// Written is when, by the clock of the store.
+	Written time.Time
 }
 
 // Store holds objects by key. Keys are relative to the prefix of the store, with slashes. An object

@@ -166,6 +166,10 @@ func list(t *testing.T, s store.Store, prefix string) []store.Object {
 	t.Helper()
 	var out []store.Object
 	if err := s.List(context.Background(), prefix, func(o store.Object) error {
+		if age := time.Since(o.Written); age < -time.Minute || age > time.Hour {
+			t.Errorf("%s was written %s ago", o.Key, age)
+		}
+		o.Written = time.Time{}
 		out = append(out, o)
 		return nil
 	}); err != nil {

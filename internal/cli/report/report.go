@@ -137,6 +137,7 @@ func (c *collection) objects(ctx context.Context) error {
 		{"tasks", &v1alpha1.CassandraTaskList{}, of[:1]},
 		{"schedules", &v1alpha1.CassandraTaskScheduleList{}, of[:1]},
 		{"backups", &v1alpha1.CassandraBackupList{}, of[:1]},
+		{"backupschedules", &v1alpha1.CassandraBackupScheduleList{}, of[:1]},
 		{"stores", &v1alpha1.CassandraBackupStoreList{}, of[:1]},
 		{"pods", &corev1.PodList{}, of},
 		{"claims", &corev1.PersistentVolumeClaimList{}, of},
@@ -167,6 +168,8 @@ func (c *collection) list(ctx context.Context, folder string, list client.Object
 		case *v1alpha1.CassandraBackup:
 			cluster = named.Spec.Cluster.Name
 		case *v1alpha1.CassandraTaskSchedule:
+			cluster = named.Spec.Cluster.Name
+		case *v1alpha1.CassandraBackupSchedule:
 			cluster = named.Spec.Cluster.Name
 		}
 		if cluster != c.cluster.Name {

@@ -23,8 +23,8 @@ func (w *world) backUp(name string, fails func(node string, o v1alpha1.Operation
 		Name: name, Namespace: "shop", UID: w.uid("backup-of-orders"), ResourceVersion: w.version(), Generation: 1,
 		CreationTimestamp: metav1.NewTime(w.now)},
 		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"},
-			Store: v1alpha1.BackupStoreReference{Name: "main"}, Keyspaces: []string{"shop"},
-			Deadline: &metav1.Duration{Duration: time.Hour}}})
+			Store: v1alpha1.BackupStoreReference{Name: "main"}, BackupTemplate: v1alpha1.BackupTemplate{
+				Keyspaces: []string{"shop"}, Deadline: &metav1.Duration{Duration: time.Hour}}}})
 	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
 		all, at := slices.Clone(n.Record.Status.Operations), metav1.NewTime(w.now)
 		if i := slices.IndexFunc(all, func(s v1alpha1.OperationStatus) bool { return s.ID == o.ID }); i >= 0 {

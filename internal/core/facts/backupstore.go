@@ -1,6 +1,11 @@
 package facts
 
-import "helenus.io/helenus/api/v1alpha1"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
+)
 
 // BackupStore is everything known about one store of backups at one moment.
 type BackupStore struct {
@@ -15,4 +20,29 @@ type BackupStore struct {
 // StoreCheck is the result of a check: a reason of ConditionReady, and what was found.
 type StoreCheck struct {
 	Reason, Message string
+}
+
+// Sweep is the result of a look at what a store has of the clusters of its namespace.
+type Sweep struct {
+	// Object is the store, never nil.
+	Object *v1alpha1.CassandraBackupStore
+	// Swept are the marks of each cluster that has any, and Problems why there are no newer ones.
+	Swept    map[types.UID]*format.Marks
+	Problems map[types.UID]string
+}
+
+// BackupDeletion is everything known about one backup and its deletion at one moment.
+type BackupDeletion struct {
+	// Object is that of the user, never nil.
+	Object *v1alpha1.CassandraBackup
+	// Store is the spec of the one it is in; nil if there is none of the name. Secret is the version
+	// of its Secret; empty if there is none.
+	Store  *v1alpha1.BackupStoreSpec
+	Secret string
+	// Writers are the nodes that may still write to it, and Readers the clusters that are made from a
+	// backup of the same cluster and have not formed.
+	Writers, Readers []string
+	// Removed says that it was just deleted in the store, Problem why that has failed.
+	Removed bool
+	Problem string
 }

@@ -51,6 +51,8 @@ var (
 		"When the part of a table with the earliest deadline was last repaired, in Unix time; absent if it never was.")
 	RepairDeadline = ofCluster("repair_deadline_timestamp_seconds",
 		"The earliest deadline of a repair, in Unix time; absent while no table is known.")
+	LastBackup = ofCluster("last_backup_timestamp_seconds",
+		"When the latest complete CassandraBackup was taken, in Unix time; absent if there is none.")
 	LastPass = ofCluster("last_pass_timestamp_seconds", "When the last pass that saw the cluster ended, in Unix time.")
 )
 
@@ -89,7 +91,7 @@ var CassandraUp = &Family{"cassandra_up", "Whether the JVM gave its metrics.", g
 // OfCluster, OfOperator and OfAgent are all that there are.
 var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
-		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastPass}
+		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastBackup, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, Passes, Proven}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateEnd, AgentAPISilence,
 		AgentJVMSilence, CassandraUp}

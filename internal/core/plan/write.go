@@ -152,6 +152,9 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraTaskSchedule:
 		return &v1alpha1.CassandraTaskSchedule{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTaskSchedule"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraBackupSchedule:
+		return &v1alpha1.CassandraBackupSchedule{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraBackupSchedule"}, ObjectMeta: meta}
 	case *v1alpha1.CassandraBackupStore:
 		return &v1alpha1.CassandraBackupStore{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraBackupStore"}, ObjectMeta: meta}

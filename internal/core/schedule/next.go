@@ -23,59 +23,76 @@ const (
 	lookAgain = time.Minute
 	// longestSkipped is a bound of the schema.
 	longestSkipped = 512
-	late           = "no task could be made in time; one was made for all"
 )
 
-// Name of the task of a schedule for one of its times: two operators never make two.
+// Name of the task or backup of a schedule for one of its times: two operators never make two.
 func Name(schedule string, at time.Time) string { return fmt.Sprintf("%s-%d", schedule, at.Unix()/60) }
 
-// pass is one look at a schedule.
+// pass is one look at a schedule, of whatever it makes.
 type pass struct {
-	*facts.Schedule
-	object *v1alpha1.CassandraTaskSchedule
-	now    time.Time
-	// tasks of the namespace by name.
-	tasks  map[string]*v1alpha1.CassandraTask
+	facts.Timing
+	object  plan.Object
+	cluster string
+	spec    *v1alpha1.Timing
+	now     time.Time
+	// what it makes: its kind, its word for people, and the reason of the event.
+	kind, what, event string
+	// there are the objects of that kind by name: true if the schedule has made it.
+	there map[string]bool
+	// make is what it makes, by a name.
+	make   func(name string) plan.Object
 	draft  plan.Draft
-	status v1alpha1.CassandraTaskScheduleStatus
-	// create is the task to make; nil for none.
-	create *v1alpha1.CassandraTask
+	status *v1alpha1.ScheduleStatus
+	// create is what to make; nil for nothing.
+	create plan.Object
 	// said are the events, once the status is written.
 	said []plan.Write
 }
 
-// Next is what is to be done about a schedule now.
+// Next is what is to be done about a schedule of tasks now.
 func Next(s *facts.Schedule, now time.Time) plan.Plan {
 	if s.Schedule.DeletionTimestamp != nil {
 		return plan.Plan{}
 	}
-	p := &pass{Schedule: s, object: s.Schedule, now: now, status: *s.Schedule.Status.DeepCopy(),
-		tasks: map[string]*v1alpha1.CassandraTask{}}
+	status := s.Schedule.Status.DeepCopy()
+	p := &pass{Timing: s.Timing, object: s.Schedule, cluster: s.Schedule.Spec.Cluster.Name,
+		spec: &s.Schedule.Spec.Timing, now: now, kind: "CassandraTask", what: "task", event: v1alpha1.EventTaskCreated,
+		there: map[string]bool{}, status: &status.ScheduleStatus,
+		make: func(name string) plan.Object { return taskFor(s.Schedule, name) }}
 	for _, t := range s.Tasks {
-		p.tasks[t.Name] = t
+		p.there[t.Name] = owned(s.Schedule, t)
 	}
-	surplus := p.history()
-	times, reason, message := p.times()
-	switch {
-	case times == nil:
-		p.status.NextScheduleTime = nil
-		p.draft.Stall(reason, "%s", message)
-		p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
-		p.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
-	case s.Schedule.Spec.Suspend:
-		p.status.NextScheduleTime = nil
-		p.ready(v1alpha1.ReasonSuspended, "no task is made: spec.suspend is true")
-	default:
-		p.run(times)
-		p.ready(v1alpha1.ReasonScheduled, "a task is made at each time of the schedule")
-		p.draft.Wake = min(lookAgain, max(time.Second, p.status.NextScheduleTime.Sub(now)))
-	}
-	p.status.ObservedGeneration = s.Schedule.Generation
-	p.write(surplus)
-	return p.draft.Plan
+	surplus := history(s, status)
+	p.decide("", "")
+	named := plan.Named(s.Schedule).(*v1alpha1.CassandraTaskSchedule)
+	named.Status = *status
+	return p.write(named, equality.Semantic.DeepEqual(named.Status, s.Schedule.Status), surplus)
 }
 
-// run makes the task that is due, if there is one, and says when the next will be. The time that
+// decide when to run, and whether now. A reason is why it does not run at all.
+func (p *pass) decide(reason, message string) {
+	after, wrong, why := p.times()
+	if after != nil {
+		wrong, why = reason, message
+	}
+	switch {
+	case wrong != "":
+		p.status.NextScheduleTime = nil
+		p.draft.Stall(wrong, "%s", why)
+		p.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, wrong, why)
+		p.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, wrong, why)
+	case p.spec.Suspend:
+		p.status.NextScheduleTime = nil
+		p.ready(v1alpha1.ReasonSuspended, "no "+p.what+" is made: spec.suspend is true")
+	default:
+		p.run(after)
+		p.ready(v1alpha1.ReasonScheduled, "a "+p.what+" is made at each time of the schedule")
+		p.draft.Wake = min(lookAgain, max(time.Second, p.status.NextScheduleTime.Sub(p.now)))
+	}
+	p.status.ObservedGeneration = p.object.GetGeneration()
+}
+
+// run makes what is due, if there is one, and says when the next will be. The time that
 // the status has is due when it has come, whatever the spec says by now. One that has not come
 // follows the spec: no time before now is due by a change of it.
 func (p *pass) run(after func(time.Time) time.Time) {
@@ -84,7 +101,7 @@ func (p *pass) run(after func(time.Time) time.Time) {
 	case p.status.NextScheduleTime != nil:
 		next = p.status.NextScheduleTime.Time
 	case p.status.ObservedGeneration == 0:
-		next = after(p.object.CreationTimestamp.Time)
+		next = after(p.object.GetCreationTimestamp().Time)
 	}
 	since := p.now
 	if last := p.status.LastScheduleTime; last != nil && last.After(since) {
@@ -98,37 +115,35 @@ func (p *pass) run(after func(time.Time) time.Time) {
 	set(&p.status.NextScheduleTime, after(since))
 }
 
-// due does what is to be done about times that have come: at most one task is made, for the last.
+// due does what is to be done about times that have come: it runs once at most, for the last.
 func (p *pass) due(times []time.Time) {
 	if len(times) == 0 {
 		return
 	}
 	last := times[len(times)-1]
 	set(&p.status.LastScheduleTime, last)
-	name := Name(p.object.Name, last)
-	there := p.tasks[name]
-	times = slices.DeleteFunc(times, func(t time.Time) bool {
-		made := p.tasks[Name(p.object.Name, t)]
-		return made != nil && p.own(made)
-	})
+	name := Name(p.object.GetName(), last)
+	own, taken := p.there[name]
+	late := "no " + p.what + " could be made in time"
+	times = slices.DeleteFunc(times, func(t time.Time) bool { return p.there[Name(p.object.GetName(), t)] })
 	switch {
-	case there != nil && p.own(there): // made by a pass whose status was not written
-		p.say(corev1.EventTypeNormal, v1alpha1.EventTaskCreated, "CassandraTask "+name)
-		p.skip(times, late)
-	case there != nil:
-		p.skip(times, "CassandraTask "+name+" exists, and is not of this schedule")
+	case own: // made by a pass whose status was not written
+		p.say(corev1.EventTypeNormal, p.event, p.kind+" "+name)
+		p.skip(times, late+"; one was made for all")
+	case taken:
+		p.skip(times, p.kind+" "+name+" exists, and is not of this schedule")
 	case p.status.Active != "":
-		p.skip(times, "CassandraTask "+p.status.Active+" has not finished")
-	case p.now.Sub(last) >= onTime && p.object.Spec.Missed == v1alpha1.MissedSkip:
-		p.skip(times, "no task could be made in time, and spec.missed is Skip")
+		p.skip(times, p.kind+" "+p.status.Active+" has not finished")
+	case p.now.Sub(last) >= onTime && p.spec.Missed == v1alpha1.MissedSkip:
+		p.skip(times, late+", and spec.missed is Skip")
 	default:
-		p.create, p.status.Active = p.taskFor(name), name
-		p.say(corev1.EventTypeNormal, v1alpha1.EventTaskCreated, "CassandraTask "+name)
-		p.skip(times[:len(times)-1], late)
+		p.create, p.status.Active = p.make(name), name
+		p.say(corev1.EventTypeNormal, p.event, p.kind+" "+name)
+		p.skip(times[:len(times)-1], late+"; one was made for all")
 	}
 }
 
-// skip counts times at which no task was made.
+// skip counts times at which nothing was made.
 func (p *pass) skip(times []time.Time, why string) {
 	if len(times) == 0 {
 		return
@@ -148,21 +163,20 @@ func (p *pass) say(kind, reason, message string) {
 		Why: message})
 }
 
-// write puts the writes in their order. The task comes before the status: with its name it is made
-// once, and the status says that it was. What the status must know of a task is written before that
-// is deleted.
-func (p *pass) write(surplus []plan.Write) {
+// write puts the writes in their order. What is made comes before the status: with its name it is
+// made once, and the status says that it was. What the status must know of an object is written before
+// that is deleted.
+func (p *pass) write(named plan.Object, same bool, surplus []plan.Write) plan.Plan {
 	if p.create != nil {
 		p.draft.Write(plan.Write{Verb: plan.Create, Object: p.create, Live: true})
 	}
-	if !equality.Semantic.DeepEqual(p.status, p.object.Status) {
-		object := plan.Named(p.object).(*v1alpha1.CassandraTaskSchedule)
-		object.Status = p.status
-		p.draft.Write(plan.Write{Verb: plan.ApplyStatus, Object: object, UID: p.object.UID,
-			ResourceVersion: p.object.ResourceVersion})
+	if !same {
+		p.draft.Write(plan.Write{Verb: plan.ApplyStatus, Object: named, UID: p.object.GetUID(),
+			ResourceVersion: p.object.GetResourceVersion()})
 	}
 	p.draft.Write(p.said...)
 	p.draft.Write(surplus...)
+	return p.draft.Plan
 }
 
 func (p *pass) ready(reason, message string) {
@@ -173,7 +187,7 @@ func (p *pass) ready(reason, message string) {
 func (p *pass) condition(kind string, is metav1.ConditionStatus, reason, message string) {
 	now := metav1.NewTime(p.now).Rfc3339Copy()
 	meta.SetStatusCondition(&p.status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason,
-		Message: message, ObservedGeneration: p.object.Generation, LastTransitionTime: now})
+		Message: message, ObservedGeneration: p.object.GetGeneration(), LastTransitionTime: now})
 }
 
 // set a time of the status, unless it is that already.

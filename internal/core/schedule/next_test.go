@@ -40,13 +40,14 @@ func at(text string) time.Time {
 // newWorld has a schedule of every day at 02:00, made at noon of 1 March.
 func newWorld(t *testing.T) *world {
 	now, three := at("2026-03-01T12:00:00Z"), int32(3)
-	return &world{t: t, now: now, facts: &facts.Schedule{Cluster: true, Zone: time.UTC,
+	return &world{t: t, now: now, facts: &facts.Schedule{Timing: facts.Timing{Cluster: true, Zone: time.UTC},
 		Schedule: &v1alpha1.CassandraTaskSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly", UID: "s-1", ResourceVersion: "1",
 				Generation: 1, CreationTimestamp: metav1.NewTime(now)},
 			Spec: v1alpha1.CassandraTaskScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"},
-				Schedule: "0 2 * * *", TimeZone: "UTC", Missed: v1alpha1.MissedRunOnce, KeepSucceeded: &three,
-				KeepFailed: &three, Template: v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush}}}}}
+				Timing:        v1alpha1.Timing{Schedule: "0 2 * * *", TimeZone: "UTC", Missed: v1alpha1.MissedRunOnce},
+				KeepSucceeded: &three,
+				KeepFailed:    &three, Template: v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush}}}}}
 }
 
 func (w *world) spec() *v1alpha1.CassandraTaskScheduleSpec { return &w.facts.Schedule.Spec }

@@ -8,26 +8,26 @@ import (
 	"helenus.io/helenus/internal/core/plan"
 )
 
-// own says that the schedule has made a task.
-func (p *pass) own(t *v1alpha1.CassandraTask) bool {
-	return facts.Owned(t, string(p.object.UID))
+// owned says that a schedule has made a task.
+func owned(s *v1alpha1.CassandraTaskSchedule, t *v1alpha1.CassandraTask) bool {
+	return facts.Owned(t, string(s.UID))
 }
 
 // history puts into the status what the tasks have come to, and returns the deletions of those that
 // have finished and are too many.
-func (p *pass) history() (surplus []plan.Write) {
-	p.status.Active = ""
+func history(s *facts.Schedule, status *v1alpha1.CassandraTaskScheduleStatus) (surplus []plan.Write) {
+	status.Active = ""
 	finished := map[v1alpha1.TaskPhase][]*v1alpha1.CassandraTask{}
-	for _, t := range p.Tasks {
+	for _, t := range s.Tasks {
 		switch {
-		case !p.own(t) || t.DeletionTimestamp != nil:
+		case !owned(s.Schedule, t) || t.DeletionTimestamp != nil:
 		case !t.Status.Finished():
-			p.status.Active = t.Name
+			status.Active = t.Name
 		default:
 			finished[t.Status.Phase] = append(finished[t.Status.Phase], t)
-			last := p.status.LastResult
+			last := status.LastResult
 			if last == nil || last.FinishedAt.Before(t.Status.FinishedAt) {
-				p.status.LastResult = &v1alpha1.ScheduledResult{Task: t.Name, Phase: t.Status.Phase,
+				status.LastResult = &v1alpha1.ScheduledResult{Task: t.Name, Phase: t.Status.Phase,
 					FinishedAt: t.Status.FinishedAt}
 			}
 		}
@@ -37,8 +37,8 @@ func (p *pass) history() (surplus []plan.Write) {
 		keep  *int32
 		field string
 	}{
-		{v1alpha1.TaskSucceeded, p.object.Spec.KeepSucceeded, "spec.keepSucceeded"},
-		{v1alpha1.TaskFailed, p.object.Spec.KeepFailed, "spec.keepFailed"},
+		{v1alpha1.TaskSucceeded, s.Schedule.Spec.KeepSucceeded, "spec.keepSucceeded"},
+		{v1alpha1.TaskFailed, s.Schedule.Spec.KeepFailed, "spec.keepFailed"},
 	} {
 		all := finished[of.phase]
 		for i := 0; of.keep != nil && i < len(all)-int(*of.keep); i++ {
@@ -50,8 +50,8 @@ func (p *pass) history() (surplus []plan.Write) {
 }
 
 // taskFor is the task that the schedule makes.
-func (p *pass) taskFor(name string) *v1alpha1.CassandraTask {
-	s, yes := p.object, true
+func taskFor(s *v1alpha1.CassandraTaskSchedule, name string) *v1alpha1.CassandraTask {
+	yes := true
 	return &v1alpha1.CassandraTask{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraTask"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace,

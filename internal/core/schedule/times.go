@@ -16,9 +16,9 @@ const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow
 const allowed = "allowed are minute 0-59, hour 0-23, day of the month 1-31, month 1-12 or JAN-DEC, day of the week " +
 	"0-6 or SUN-SAT, lists, ranges and steps of these, and *"
 
-// times is the time of the schedule that follows on another; nil, with why, if it makes no tasks.
+// times is the time of the schedule that follows on another; nil, with why, if it has none.
 func (p *pass) times() (after func(time.Time) time.Time, reason, message string) {
-	spec := &p.object.Spec
+	spec := p.spec
 	if p.Zone == nil {
 		return nil, v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.timeZone %q is not in the IANA time zone database: "+
 			"allowed are its names, such as UTC or Europe/Berlin", spec.TimeZone)
@@ -34,7 +34,7 @@ func (p *pass) times() (after func(time.Time) time.Time, reason, message string)
 	}
 	if !p.Cluster {
 		return nil, v1alpha1.ReasonClusterMissing, fmt.Sprintf("spec.cluster.name %q: there is no CassandraCluster of "+
-			"this name in the namespace, or it is being deleted: create it, or delete this schedule", spec.Cluster.Name)
+			"this name in the namespace, or it is being deleted: create it, or delete this schedule", p.cluster)
 	}
 	return after, "", ""
 }

@@ -64,6 +64,15 @@ func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Tim
 		}
 		add(metrics.RepairDeadline, unix(is.Repair.Oldest.Deadline.Time))
 	}
+	last := 0.0
+	for _, b := range s.Backups {
+		if b.Status.Phase == v1alpha1.BackupComplete && b.Status.TakenAt != nil {
+			last = max(last, unix(b.Status.TakenAt.Time))
+		}
+	}
+	if last > 0 {
+		add(metrics.LastBackup, last)
+	}
 	add(metrics.LastPass, unix(now))
 	return out
 }

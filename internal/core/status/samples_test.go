@@ -113,6 +113,18 @@ func TestMetricsOfACluster(t *testing.T) {
 			map[string]float64{"open_steps": 3, "step_opened_timestamp_seconds{RollOut}": 700,
 				"step_opened_timestamp_seconds{Cleanup}": 600, "step_progress_ratio{RollOut}": 0.5},
 		},
+		"backups": {twoNodes(func(_, _ *facts.Node, s *facts.Snapshot) {
+			for _, phase := range []v1alpha1.BackupPhase{v1alpha1.BackupComplete, v1alpha1.BackupComplete,
+				v1alpha1.BackupIncomplete} {
+				taken := metav1.NewMicroTime(time.Unix(500-100*int64(len(s.Backups)), 0))
+				if phase == v1alpha1.BackupIncomplete {
+					taken.Time = time.Unix(600, 0)
+				}
+				s.Backups = append(s.Backups, &v1alpha1.CassandraBackup{Status: v1alpha1.CassandraBackupStatus{
+					Phase: phase, TakenAt: &taken}})
+			}
+		}), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": 500}},
+		"no backup": {twoNodes(nil), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": absent}},
 		"a step of unknown progress": {twoNodes(nil), plan.Plan{Current: &v1alpha1.StepStatus{Name: "FormRing"}},
 			map[string]float64{"step_progress_ratio{FormRing}": absent}},
 		"blocked, stalled and noticed": {twoNodes(nil), plan.Plan{

@@ -80,6 +80,9 @@ func (s *state) ofBackup() v1alpha1.CassandraBackupStatus {
 	out := v1alpha1.CassandraBackupStatus{ObservedGeneration: of.ObservedGeneration, Message: of.Message,
 		Progress: of.Progress, StartedAt: of.StartedAt, FinishedAt: of.FinishedAt, Conditions: of.Conditions,
 		Phase: s.phase()}
+	if out.ClusterUID = s.backup.Status.ClusterUID; s.cluster != nil {
+		out.ClusterUID = s.cluster.UID
+	}
 	if of.StartedAt != nil {
 		out.ID = s.backup.BackupID()
 	}

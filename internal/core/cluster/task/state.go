@@ -30,6 +30,8 @@ type state struct {
 	// put into its store.
 	backup   *v1alpha1.CassandraBackup
 	uploaded map[string]v1alpha1.Uploaded
+	// cluster of a backup whose turn it has just become; nil for others.
+	cluster *v1alpha1.CassandraCluster
 	// storeIn is how long it waits for its store yet.
 	storeIn time.Duration
 	// step that is open or suspended for it, or that would be.
@@ -107,6 +109,7 @@ func (s *state) read(v *assess.View, before string) {
 		s.wait("waits until the ring is formed")
 		return
 	case out.StartedAt == nil:
+		s.cluster = v.Cluster
 		now := metav1.NewTime(v.Now).Rfc3339Copy()
 		out.StartedAt = &now
 	}

@@ -1,0 +1,146 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CassandraBackupSchedule makes a CassandraBackup at each time of a cron expression, and deletes
+// those that are not to be kept. The backups stay when it is deleted. The operator writes the status.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cassbackupschedule,categories=helenus
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster.name`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.store.name`
+// +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`
+// +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastBackup.phase`
+// +kubebuilder:printcolumn:name="Last complete",type=date,JSONPath=`.status.lastComplete.takenAt`
+// +kubebuilder:printcolumn:name="Time zone",type=string,priority=1,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Active",type=string,priority=1,JSONPath=`.status.active`
+// +kubebuilder:printcolumn:name="Skipped",type=integer,priority=1,JSONPath=`.status.skipped`
+// +kubebuilder:validation:XValidation:rule=`size(self.metadata.name) <= 52`,message=`the name of a CassandraBackupSchedule has at most 52 characters: those of its backups have 11 more`
+type CassandraBackupSchedule struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec is what is to be kept, when, and for how long.
+	// +required
+	Spec CassandraBackupScheduleSpec `json:"spec"`
+	// Status is what became of it. Only the operator writes it.
+	// +optional
+	Status CassandraBackupScheduleStatus `json:"status,omitzero"`
+}
+
+// CassandraBackupScheduleList is a list of schedules.
+//
+// +kubebuilder:object:root=true
+type CassandraBackupScheduleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CassandraBackupSchedule `json:"items"`
+}
+
+// CassandraBackupScheduleSpec is what is to be kept, when, and for how long. A time at which the
+// backup before has not finished is skipped.
+type CassandraBackupScheduleSpec struct {
+	// Cluster whose data is kept, in the namespace of the schedule. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the cluster of a CassandraBackupSchedule cannot be changed: create another one`
+	Cluster TaskCluster `json:"cluster"`
+
+	// Store that the backups are put into, in the same namespace. A change is for those to come.
+	// +required
+	Store BackupStoreReference `json:"store"`
+
+	Timing `json:",inline"`
+
+	// Keep says which of its backups stay.
+	// +required
+	Keep BackupRetention `json:"keep"`
+
+	// DeletionPolicy of its backups: one that does not stay is deleted in the store, too (Delete), or
+	// as an object alone (Retain). A change is for those to come. Default: Delete.
+	// +optional
+	// +kubebuilder:default=Delete
+	DeletionPolicy BackupDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Template is what each backup has.
+	// +optional
+	// +kubebuilder:default={}
+	Template BackupTemplate `json:"template,omitzero"`
+}
+
+// BackupRetention says which backups of a schedule stay: those that any of its fields keeps. The
+// latest complete one always does.
+//
+// +kubebuilder:validation:XValidation:rule=`[has(self.last) ? self.last : 0, has(self.daily) ? self.daily : 0, has(self.weekly) ? self.weekly : 0, has(self.monthly) ? self.monthly : 0].exists(n, n > 0)`,message=`one of last, daily, weekly and monthly must be at least 1`
+type BackupRetention struct {
+	// Last is how many of the latest complete backups stay.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Last int32 `json:"last,omitempty"`
+
+	// Daily is of how many of the latest days with a complete backup the last one of the day stays,
+	// in the time zone of the schedule. So are Weekly, of weeks that begin on Monday, and Monthly.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Daily int32 `json:"daily,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Weekly int32 `json:"weekly,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Monthly int32 `json:"monthly,omitempty"`
+
+	// MinimumAge is how old a backup is at least when it is deleted. At most 87600h. Default: 0s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('87600h')`,message=`minimumAge must be from 0s to 87600h`
+	MinimumAge *metav1.Duration `json:"minimumAge,omitempty"`
+}
+
+// CassandraBackupScheduleStatus is what became of a schedule.
+type CassandraBackupScheduleStatus struct {
+	ScheduleStatus `json:",inline"`
+
+	// LastBackup is the last one that has finished.
+	// +optional
+	LastBackup *ScheduledBackup `json:"lastBackup,omitempty"`
+
+	// LastComplete is the latest one that is complete.
+	// +optional
+	LastComplete *ScheduledBackup `json:"lastComplete,omitempty"`
+}
+
+// ScheduledBackup is a backup of a schedule that has finished.
+type ScheduledBackup struct {
+	// Name of the CassandraBackup.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// ID of the backup in the store.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// Phase in which it ended: Complete, Incomplete or Failed.
+	// +required
+	Phase BackupPhase `json:"phase"`
+
+	// TakenAt is when its first snapshot was taken.
+	// +optional
+	TakenAt *metav1.MicroTime `json:"takenAt,omitempty"`
+
+	// FinishedAt is when it ended.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}

@@ -1,0 +1,179 @@
+package operator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/observe"
+)
+
+// A backup that is deleted stays until its nodes have ended, rings that are made from it have formed
+// and the store has deleted it.
+func TestABackupIsDeletedInItsStore(t *testing.T) {
+	at := storeAt(bucket(t))
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}, Data: map[string][]byte{
+		v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}
+	b := &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b", UID: "b-uid-0001"},
+		Spec: v1alpha1.CassandraBackupSpec{Store: v1alpha1.BackupStoreReference{Name: "main"},
+			DeletionPolicy: v1alpha1.BackupDelete},
+		Status: v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupComplete, ClusterUID: "c-1"}}
+	node := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "n"}}
+	node.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "b-uid-0001/complete/n"}}}
+	ring := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "again"}}
+	ring.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{Source: v1alpha1.RestoreSource{UID: "c-1"}}}
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, key, b, node, ring).
+		WithStatusSubresource(b, ring).Build()
+	events := &told{}
+	r := &Backups{Reader: &observe.Reader{Cache: c, Live: c},
+		Writer: &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now}, Now: time.Now}
+	pass := func() error {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+			t.Fatal(err)
+		}
+		return c.Get(t.Context(), client.ObjectKeyFromObject(b), b)
+	}
+	in, err := store.Open(at.Spec, key.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pass(); err != nil || !slices.Equal(b.Finalizers, []string{v1alpha1.FinalizerBackup}) {
+		t.Fatalf("it is held by %q, %v", b.Finalizers, err)
+	}
+	kept := []string{format.BlobKey("c-1", "abcd")}
+	for _, k := range append([]string{format.BackupKey("c-1", b.BackupID()),
+		format.ManifestKey("c-1", b.BackupID(), "h-1")}, kept...) {
+		if err := in.Put(t.Context(), k, strings.NewReader("x"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		says string
+		then func() error
+	}{
+		{"waits until other/again", func() error {
+			ring.Status.Datacenters = []v1alpha1.DatacenterStatus{{Name: "a", Formed: true}}
+			return c.Status().Update(t.Context(), ring)
+		}},
+		{"waits until n has ended writing", func() error {
+			node.Spec.Operations = nil
+			return c.Update(t.Context(), node)
+		}},
+	} {
+		if err := pass(); err != nil || !strings.Contains(b.Status.Message, step.says) || len(objects(t, in)) != 3 {
+			t.Errorf("says %q, want %q; %v", b.Status.Message, step.says, err)
+		}
+		if err := step.then(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pass(); !apierrors.IsNotFound(err) {
+		t.Errorf("it is there: %+v, %v", b.Status, err)
+	}
+	if left := objects(t, in); !slices.Equal(left, kept) {
+		t.Errorf("left are %q", left)
+	}
+	if want := []string{"BackupNotDeleted of b", "BackupNotDeleted of b", "BackupDeleted of b"}; !slices.Equal(*events, want) {
+		t.Errorf("events %q, want %q", *events, want)
+	}
+}
+
+// What no backup needs goes from a store after two days, and the status says what is there.
+func TestAStoreIsSwept(t *testing.T) {
+	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
+		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}
+	ring := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "c-1"}}
+	other := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "orders", UID: "c-2"}}
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, secret, ring, other).WithStatusSubresource(at).Build()
+	now, events := time.Now(), &told{}
+	reader := &observe.Reader{Cache: c, Live: c}
+	writer := &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now}
+	clock := func() time.Time { return now }
+	in, err := store.Open(at.Spec, secret.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []string{"c-1", "c-2"} {
+		key := format.BlobKey(uid, strings.Repeat("ab", 32))
+		if err := in.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass := func() *v1alpha1.StoredCluster {
+		t.Helper()
+		r := &Sweeps{Reader: reader, Writer: writer, Now: clock}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(at)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(at), at); err != nil {
+			t.Fatal(err)
+		}
+		if len(at.Status.Clusters) != 1 {
+			return nil
+		}
+		return &at.Status.Clusters[0]
+	}
+	if got := pass(); got != nil {
+		t.Errorf("before it was checked: %+v", got)
+	}
+	check := &BackupStores{Reader: reader, Writer: writer, Now: clock}
+	if _, err := check.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(at)}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(8 * 24 * time.Hour)
+	if got := pass(); got == nil || got.UID != "c-1" || got.Files != 1 || got.Bytes != 1 || got.Waiting != 1 {
+		t.Fatalf("marked: %+v", got)
+	}
+	version := at.ResourceVersion
+	now = now.Add(23 * time.Hour)
+	if got := pass(); got.Waiting != 1 || at.ResourceVersion != version {
+		t.Errorf("a day is not over: %+v", got)
+	}
+	if err := in.Put(t.Context(), format.ManifestKey("c-1", "b", "h"), strings.NewReader("{}"), 2); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if got := pass(); got.Problem == "" || got.Files != 1 {
+		t.Errorf("a manifest is broken: %+v", got)
+	}
+	if err := in.Delete(t.Context(), format.ManifestKey("c-1", "b", "h")); err != nil {
+		t.Fatal(err)
+	}
+	if got := pass(); got.Problem != "" || got.Files != 0 || got.Deleted != 1 {
+		t.Errorf("swept: %+v", got)
+	}
+	if keys := objects(t, in); len(keys) != 2 || !strings.HasPrefix(keys[0], "c-1/garbage/") || keys[1] != format.BlobKey("c-2",
+		strings.Repeat("ab", 32)) {
+		t.Errorf("left are %q", keys)
+	}
+	if want := []string{"StoreUsable of main", "StoreNotSwept of main", "StoreSwept of main"}; !slices.Equal(*events, want) {
+		t.Errorf("events %q, want %q", *events, want)
+	}
+}
+
+func objects(t *testing.T, in store.Store) (keys []string) {
+	t.Helper()
+	if err := in.List(t.Context(), "", func(o store.Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}

@@ -1,0 +1,118 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/act"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/garbage"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
+	"helenus.io/helenus/internal/core/backupstore"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/observe"
+)
+
+// sweepLimit is what a sweep of one cluster may take. It is less than the time between when nodes must
+// have written their manifests and when the first marked file is deleted.
+const sweepLimit = 3 * time.Hour
+
+// Sweeps makes passes over what stores have of the clusters of their namespaces, one at a time: each is
+// swept if that is due, and its status says what is there. Only the leader makes them.
+type Sweeps struct {
+	Reader *observe.Reader
+	Writer *act.Writer
+	// Now is the time of day, as the host's clock says it.
+	Now func() time.Time
+
+	memories
+}
+
+// Reconcile makes one pass over a store.
+func (r *Sweeps) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	key := request.NamespacedName
+	m := r.memory(key)
+	s, secret, err := r.Reader.BackupStore(ctx, key, &m.store)
+	switch {
+	case errors.Is(err, observe.ErrBehind):
+		return ctrl.Result{RequeueAfter: behindPause}, nil
+	case err != nil:
+		pause := m.failed()
+		ctrl.LoggerFrom(ctx).Error(err, "observe the store", "again", pause.String())
+		return ctrl.Result{RequeueAfter: pause}, nil
+	case s == nil:
+		r.forget(key)
+		return ctrl.Result{}, nil
+	}
+	found := &facts.Sweep{Object: s.Object}
+	if backupstore.Sweepable(s.Object) && s.Secret != "" {
+		if err := r.sweep(ctx, found, key, secret); err != nil {
+			pause := m.failed()
+			ctrl.LoggerFrom(ctx).Error(err, "sweep the store", "again", pause.String())
+			return ctrl.Result{RequeueAfter: pause}, nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return ctrl.Result{}, err // the operator ends, so nothing was found
+	}
+	plan := backupstore.NextSweep(found)
+	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, nil, &m.store)
+	raced, failed := sorted(done.Err)
+	again := m.again(plan.Wake, raced, failed)
+	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
+	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// sweep what the store has of each cluster, if that is due.
+func (r *Sweeps) sweep(ctx context.Context, found *facts.Sweep, key types.NamespacedName, secret map[string][]byte,
+) error {
+	clusters, err := r.Reader.StoredClusters(ctx, key)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	in, err := store.Open(found.Object.Spec, secret)
+	if err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	found.Swept, found.Problems = map[types.UID]*format.Marks{}, map[types.UID]string{}
+	for _, uid := range clusters {
+		marks, err := r.cluster(ctx, in, string(uid))
+		if err != nil {
+			found.Problems[uid] = err.Error()
+		} else if marks != nil {
+			found.Swept[uid] = marks
+		}
+	}
+	return nil
+}
+
+func (r *Sweeps) cluster(ctx context.Context, in store.Store, uid string) (*format.Marks, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	last, err := sweep.LastMarks(ctx, in, uid)
+	if err != nil || !sweep.Due(last, r.Now()) {
+		return last, err //nolint:wrapcheck // it says what it is about
+	}
+	return sweep.Sweep(ctx, in, uid, garbage.Default, r.Now) //nolint:wrapcheck // so does this
+}
+
+// watch has a manager make passes over a store when its spec changes.
+func (r *Sweeps) watch(m manager.Manager) error {
+	if err := ctrl.NewControllerManagedBy(m).
+		Named("cassandrabackupstoresweep").
+		For(&v1alpha1.CassandraBackupStore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r); err != nil {
+		return fmt.Errorf("build controller of sweeps: %w", err)
+	}
+	return nil
+}
