@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup;StageTables;LoadTables
 type OperationType string
 
 const (
@@ -38,7 +38,7 @@ const (
 	// replaces one that is there under that tag.
 	OperationSnapshot OperationType = "Snapshot"
 	// OperationClearSnapshot removes the snapshot that arguments.keyspaces, or all, have under
-	// arguments.tag.
+	// arguments.tag, or what StageTables has downloaded under it.
 	OperationClearSnapshot OperationType = "ClearSnapshot"
 	// OperationUpgradeSSTables rewrites the SSTables of arguments.keyspaces, or of all, that have
 	// another format than new ones get.
@@ -81,6 +81,12 @@ const (
 	// OperationCompleteBackup writes the description of arguments.backup, once the manifest of each
 	// of its members is there.
 	OperationCompleteBackup OperationType = "CompleteBackup"
+	// OperationStageTables downloads what arguments.restore names and this node is to load of it,
+	// and checks before that the tables can hold it. Nobody reads it yet.
+	OperationStageTables OperationType = "StageTables"
+	// OperationLoadTables has Cassandra stream what StageTables has downloaded to the nodes that
+	// own it now.
+	OperationLoadTables OperationType = "LoadTables"
 )
 
 // OperationPhase is how far an operation has come.
@@ -123,6 +129,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`self.type in ['AlterSystemKeyspaces', 'AlterKeyspaces'] || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces and AlterKeyspaces alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['Upload', 'CompleteBackup']) == (has(self.arguments) && has(self.arguments.backup))`,message=`arguments.backup is required for Upload and CompleteBackup, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['StageTables', 'LoadTables']) == (has(self.arguments) && has(self.arguments.restore))`,message=`arguments.restore is required for StageTables and LoadTables, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
@@ -302,6 +309,10 @@ type OperationArguments struct {
 	// Backup is what Upload and CompleteBackup are about.
 	// +optional
 	Backup *BackupArguments `json:"backup,omitempty"`
+
+	// Restore is what StageTables and LoadTables are about.
+	// +optional
+	Restore *RestoreArguments `json:"restore,omitempty"`
 }
 
 // KeyspaceReplication is what a keyspace is to have at least.

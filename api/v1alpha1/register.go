@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CassandraBackupStore{}, &CassandraBackupStoreList{},
 		&CassandraBackup{}, &CassandraBackupList{},
 		&CassandraBackupSchedule{}, &CassandraBackupScheduleList{},
+		&CassandraRestore{}, &CassandraRestoreList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

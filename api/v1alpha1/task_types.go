@@ -60,7 +60,7 @@ type CassandraTaskSpec struct {
 // +kubebuilder:validation:XValidation:rule=`self.type != 'ResetSuperuser' || !has(self.nodes) && !has(self.datacenters) && !has(self.racks)`,message=`nodes, datacenters and racks are not for ResetSuperuser: it is about the whole ring`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.split)`,message=`split is for Compact alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'ClearSnapshot') == has(self.tag)`,message=`tag is required for ClearSnapshot, and not allowed for the others: Helenus gives each Snapshot a tag of its own, and the results of its nodes name it`
-// +kubebuilder:validation:XValidation:rule=`!has(self.tag) || !self.tag.startsWith('helenus-backup-')`,message=`tags that begin with helenus-backup- are those of backups, which no ClearSnapshot removes`
+// +kubebuilder:validation:XValidation:rule=`!has(self.tag) || !self.tag.startsWith('helenus-backup-') && !self.tag.startsWith('helenus-restore-')`,message=`tags that begin with helenus-backup- or helenus-restore- are those of backups and restores, which no ClearSnapshot removes`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Snapshot' || !has(self.snapshotTTL)`,message=`snapshotTTL is for Snapshot alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == has(self.sourceDatacenter)`,message=`sourceDatacenter is required for Rebuild, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == has(self.indexes)`,message=`indexes is required for RebuildIndex, and not allowed for the others`

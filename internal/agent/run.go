@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/agent/journal"
 	"helenus.io/helenus/internal/agent/operation"
@@ -157,6 +158,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 			return store.Open(*spec, secret)
 		},
 		Uploads: uploads,
+		Staging: func(tag string) (*disk.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	if line, err = e.line(o, a, logger); err != nil {

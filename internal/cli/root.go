@@ -79,7 +79,7 @@ func New(version string, streams Streams) *cobra.Command {
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
-		newBackup(s), newBackups(s))
+		newBackup(s), newBackups(s), newRestore(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),
 		s.command(rolesReady))
 	root.AddCommand(newRollOut(s)...)

@@ -23,6 +23,7 @@ var versions = map[string]schema.GroupVersion{
 	"CassandraTask": v1alpha1.GroupVersion, "CassandraTaskSchedule": v1alpha1.GroupVersion,
 	"CassandraBackupStore": v1alpha1.GroupVersion, "CassandraBackup": v1alpha1.GroupVersion,
 	"CassandraBackupSchedule": v1alpha1.GroupVersion,
+	"CassandraRestore":        v1alpha1.GroupVersion,
 	"Pod":                     corev1.SchemeGroupVersion, "PersistentVolumeClaim": corev1.SchemeGroupVersion,
 	"Service":   corev1.SchemeGroupVersion,
 	"ConfigMap": corev1.SchemeGroupVersion, "Secret": corev1.SchemeGroupVersion,
@@ -61,5 +62,6 @@ func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store
 // byUser says that objects of a kind are users', and found without labels of ours.
 func byUser(kind string) bool {
 	return kind == "CassandraCluster" || kind == "CassandraTask" || kind == "CassandraTaskSchedule" ||
-		kind == "CassandraBackupStore" || kind == "CassandraBackup" || kind == "CassandraBackupSchedule"
+		kind == "CassandraBackupStore" || kind == "CassandraBackup" || kind == "CassandraBackupSchedule" ||
+		kind == "CassandraRestore"
 }

@@ -176,37 +176,44 @@ func (r *Reader) sameClaims(ctx context.Context, s *facts.Snapshot) error {
 	return nil
 }
 
-// sameTasks compares what says whether a task or a backup that had not finished is to be done.
+// sameTasks compares what says whether a task, a restore or a backup that had not finished is to be
+// done.
 func (r *Reader) sameTasks(ctx context.Context, s *facts.Snapshot) error {
 	for _, t := range s.Tasks {
-		if t.Status.Finished() {
-			continue
-		}
 		live := &v1alpha1.CassandraTask{}
-		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(t), live); {
-		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%w: task %s is gone", ErrChanged, t.Name)
-		case err != nil:
-			return fmt.Errorf("read task %s: %w", t.Name, err)
-		case live.UID != t.UID || live.Status.Finished() ||
-			(live.DeletionTimestamp == nil) != (t.DeletionTimestamp == nil):
-			return fmt.Errorf("%w: task %s", ErrChanged, t.Name)
+		if err := r.sameTask(ctx, "task", t, live, t.Status.Finished(), live.Status.Finished); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Restores {
+		live := &v1alpha1.CassandraRestore{}
+		if err := r.sameTask(ctx, "restore", t, live, t.Status.Finished(), live.Status.Finished); err != nil {
+			return err
 		}
 	}
 	for _, b := range s.Backups {
-		if b.Status.Phase.Final() {
-			continue
-		}
 		live := &v1alpha1.CassandraBackup{}
-		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), live); {
-		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%w: backup %s is gone", ErrChanged, b.Name)
-		case err != nil:
-			return fmt.Errorf("read backup %s: %w", b.Name, err)
-		case live.UID != b.UID || live.Status.Phase.Final() ||
-			(live.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil):
-			return fmt.Errorf("%w: backup %s", ErrChanged, b.Name)
+		if err := r.sameTask(ctx, "backup", b, live, b.Status.Phase.Final(),
+			func() bool { return live.Status.Phase.Final() }); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (r *Reader) sameTask(ctx context.Context, kind string, seen, live client.Object, over bool,
+	isOver func() bool) error {
+	if over {
+		return nil
+	}
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(seen), live); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s %s is gone", ErrChanged, kind, seen.GetName())
+	case err != nil:
+		return fmt.Errorf("read %s %s: %w", kind, seen.GetName(), err)
+	case live.GetUID() != seen.GetUID() || isOver() ||
+		(live.GetDeletionTimestamp() == nil) != (seen.GetDeletionTimestamp() == nil):
+		return fmt.Errorf("%w: %s %s", ErrChanged, kind, seen.GetName())
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (r *Reader) BackupDeletion(ctx context.Context, key types.NamespacedName, s
 	if d.Writers, err = r.writers(ctx, b); err != nil {
 		return nil, nil, err
 	}
-	d.Readers, err = r.RestoresOf(ctx, b.Status.ClusterUID)
+	d.Readers, err = r.ReadersOf(ctx, b.Status.ClusterUID)
 	return d, secret, err
 }
 
@@ -66,19 +66,36 @@ func (r *Reader) writers(ctx context.Context, b *v1alpha1.CassandraBackup) (out 
 	return out, nil
 }
 
-// RestoresOf are the clusters that are made from a backup of a cluster, of any namespace, and have not
-// formed. The cache has each that this operator makes.
-func (r *Reader) RestoresOf(ctx context.Context, of types.UID) (out []string, err error) {
+// ReadersOf may read the backups of a cluster, of any namespace: the clusters that are made from one
+// and have not formed, and the restores into rings that have not ended. The cache has each that this
+// operator makes.
+func (r *Reader) ReadersOf(ctx context.Context, of types.UID) (out []string, err error) {
 	var all v1alpha1.CassandraClusterList
 	if err := r.Cache.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("list clusters: %w", err)
 	}
+	uids := map[types.NamespacedName]types.UID{}
 	for i := range all.Items {
 		c := &all.Items[i]
+		uids[client.ObjectKeyFromObject(c)] = c.UID
 		formed := len(c.Status.Datacenters) > 0 && !slices.ContainsFunc(c.Status.Datacenters,
 			func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
 		if from := c.Spec.Restore(); from != nil && from.Source.UID == of && !formed {
-			out = append(out, c.Namespace+"/"+c.Name)
+			out = append(out, "cluster "+c.Namespace+"/"+c.Name)
+		}
+	}
+	var restores v1alpha1.CassandraRestoreList
+	if err := r.Cache.List(ctx, &restores); err != nil {
+		return nil, fmt.Errorf("list restores: %w", err)
+	}
+	for i := range restores.Items {
+		restore := &restores.Items[i]
+		from := uids[types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.Cluster.Name}]
+		if restore.Spec.Source != nil {
+			from = restore.Spec.Source.UID
+		}
+		if from == of && !restore.Status.Phase.Final() {
+			out = append(out, "restore "+restore.Namespace+"/"+restore.Name)
 		}
 	}
 	return out, nil

@@ -109,6 +109,7 @@ func (r *Reader) Forget(cluster types.NamespacedName) {
 type objects struct {
 	records  v1alpha1.CassandraNodeList
 	given    v1alpha1.CassandraTaskList
+	restores v1alpha1.CassandraRestoreList
 	backups  v1alpha1.CassandraBackupList
 	stores   v1alpha1.CassandraBackupStoreList
 	pods     corev1.PodList
@@ -138,13 +139,14 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
-	for _, l := range []client.ObjectList{&o.given, &o.backups, &o.stores} {
+	for _, l := range []client.ObjectList{&o.given, &o.restores, &o.backups, &o.stores} {
 		if err := from.List(ctx, l, client.InNamespace(key.Namespace)); err != nil {
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
 	each(o, "CassandraNode", o.records.Items)
 	each(o, "CassandraTask", o.given.Items)
+	each(o, "CassandraRestore", o.restores.Items)
 	each(o, "CassandraBackup", o.backups.Items)
 	each(o, "Pod", o.pods.Items)
 	each(o, "PersistentVolumeClaim", o.claims.Items)
@@ -293,7 +295,7 @@ func (o *objects) nodes(s *facts.Snapshot) {
 	s.Shared.Secrets, s.Edited = ours(s, "Secret", o.secrets), o.edited
 }
 
-// tasks are those that name the cluster, in their order, and so are the backups.
+// tasks are those that name the cluster, in their order, and so are the restores and the backups.
 func (o *objects) tasks(s *facts.Snapshot) {
 	for i := range o.given.Items {
 		if t := &o.given.Items[i]; t.Spec.Cluster.Name == s.Cluster.Name {
@@ -301,6 +303,12 @@ func (o *objects) tasks(s *facts.Snapshot) {
 		}
 	}
 	slices.SortFunc(s.Tasks, byAge)
+	for i := range o.restores.Items {
+		if r := &o.restores.Items[i]; r.Spec.Cluster.Name == s.Cluster.Name {
+			s.Restores = append(s.Restores, r)
+		}
+	}
+	slices.SortFunc(s.Restores, byAge)
 	for i := range o.backups.Items {
 		if b := &o.backups.Items[i]; b.Spec.Cluster.Name == s.Cluster.Name {
 			s.Backups = append(s.Backups, b)

@@ -82,11 +82,11 @@ func (r *Backups) remove(ctx context.Context, d *facts.BackupDeletion, secret ma
 	})
 }
 
-// unread fails while a cluster is made from a backup of another.
+// unread fails while backups of a cluster may be read.
 func unread(ctx context.Context, r *observe.Reader, of types.UID) error {
-	readers, err := r.RestoresOf(ctx, of)
+	readers, err := r.ReadersOf(ctx, of)
 	if err == nil && len(readers) > 0 {
-		err = fmt.Errorf("%s has not formed, which may be made from it", strings.Join(readers, ", "))
+		err = fmt.Errorf("%s may read it", strings.Join(readers, ", "))
 	}
 	return err
 }

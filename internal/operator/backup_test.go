@@ -20,8 +20,8 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// A backup that is deleted stays until its nodes have ended, rings that are made from it have formed
-// and the store has deleted it.
+// A backup that is deleted stays until its nodes have ended, rings that are made from it have formed,
+// restores from it have ended, and the store has deleted it.
 func TestABackupIsDeletedInItsStore(t *testing.T) {
 	at := storeAt(bucket(t))
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}, Data: map[string][]byte{
@@ -34,8 +34,11 @@ func TestABackupIsDeletedInItsStore(t *testing.T) {
 	node.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "b-uid-0001/complete/n"}}}
 	ring := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "again"}}
 	ring.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{Source: v1alpha1.RestoreSource{UID: "c-1"}}}
-	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, key, b, node, ring).
-		WithStatusSubresource(b, ring).Build()
+	source := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "c-1"}}
+	tables := &v1alpha1.CassandraRestore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tables"},
+		Spec: v1alpha1.CassandraRestoreSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"}}}
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, key, b, node, ring, source, tables).
+		WithStatusSubresource(b, ring, tables).Build()
 	events := &told{}
 	r := &Backups{Reader: &observe.Reader{Cache: c, Live: c},
 		Writer: &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now}, Now: time.Now}
@@ -67,9 +70,13 @@ func TestABackupIsDeletedInItsStore(t *testing.T) {
 		says string
 		then func() error
 	}{
-		{"waits until other/again", func() error {
+		{"waits until cluster other/again, restore shop/tables", func() error {
 			ring.Status.Datacenters = []v1alpha1.DatacenterStatus{{Name: "a", Formed: true}}
 			return c.Status().Update(t.Context(), ring)
+		}},
+		{"waits until restore shop/tables", func() error {
+			tables.Status.Phase = v1alpha1.TaskSucceeded
+			return c.Status().Update(t.Context(), tables)
 		}},
 		{"waits until n has ended writing", func() error {
 			node.Spec.Operations = nil
@@ -89,7 +96,7 @@ func TestABackupIsDeletedInItsStore(t *testing.T) {
 	if left := objects(t, in); !slices.Equal(left, kept) {
 		t.Errorf("left are %q", left)
 	}
-	if want := []string{"BackupNotDeleted of b", "BackupNotDeleted of b", "BackupDeleted of b"}; !slices.Equal(*events, want) {
+	if want := []string{"BackupNotDeleted of b", "BackupNotDeleted of b", "BackupNotDeleted of b", "BackupDeleted of b"}; !slices.Equal(*events, want) {
 		t.Errorf("events %q, want %q", *events, want)
 	}
 }

@@ -19,6 +19,7 @@ func byLabel(object client.Object) bool {
 	switch object.(type) {
 	case *v1alpha1.CassandraCluster, *v1alpha1.CassandraNode, *v1alpha1.CassandraTask, *v1alpha1.CassandraTaskSchedule,
 		*v1alpha1.CassandraBackupStore, *v1alpha1.CassandraBackup, *v1alpha1.CassandraBackupSchedule,
+		*v1alpha1.CassandraRestore,
 		*corev1.PersistentVolume, *corev1.Node:
 		return false
 	default:

@@ -38,6 +38,7 @@ var (
 	backups   = v1alpha1.GroupVersion.WithResource("cassandrabackups")
 
 	backupSchedules = v1alpha1.GroupVersion.WithResource("cassandrabackupschedules")
+	restores        = v1alpha1.GroupVersion.WithResource("cassandrarestores")
 )
 
 // The identities that policies know. Tests of the schema impersonate them; tests of the policies

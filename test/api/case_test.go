@@ -79,7 +79,7 @@ func resourceOf(kind string) schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{"CassandraCluster": clusters, "CassandraNode": nodes,
 		"CassandraTask": tasks, "CassandraTaskSchedule": schedules,
 		"CassandraBackupStore": stores, "CassandraBackup": backups,
-		"CassandraBackupSchedule": backupSchedules}[kind]
+		"CassandraBackupSchedule": backupSchedules, "CassandraRestore": restores}[kind]
 }
 
 // run tries a case at one of its places, and notes what it shows.

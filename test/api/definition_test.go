@@ -53,6 +53,8 @@ func TestSamples(t *testing.T) {
 					typed = &v1alpha1.CassandraBackupSchedule{}
 				case "CassandraBackup":
 					typed = &v1alpha1.CassandraBackup{}
+				case "CassandraRestore":
+					typed = &v1alpha1.CassandraRestore{}
 				case "CassandraBackupStore":
 					typed = &v1alpha1.CassandraBackupStore{}
 				}

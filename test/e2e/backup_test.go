@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,27 @@ func TestBackup(t *testing.T) {
 	for _, b := range []*v1alpha1.CassandraBackup{first, second} {
 		if err := whole(t, to, b, len(nodes)); err != nil {
 			t.Errorf("backup %s: %v", b.Name, err)
+		}
+	}
+}
+
+// TestTablesFromABackup: a table that was truncated comes back while clients write to others, and
+// every replica has every row of it.
+func TestTablesFromABackup(t *testing.T) {
+	onlyInFull(t)
+	ring := threeRacks(t)
+	bucket(t, ring)
+	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.All) })
+	while(t, ring, servedThroughout, "a table is backed up, truncated, and restored", func() error {
+		b, err := ring.BackUp(t.Context(), "before", "main")
+		if err == nil {
+			err = ring.Restore(t.Context(), "after", "main", b.Status.ID)
+		}
+		return err
+	})
+	for _, node := range ring.NodeNames(t.Context()) {
+		if err := ring.ReadThrough(t.Context(), node, gocql.All); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -35,7 +35,10 @@
   resources: [cassandrabackups]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [helenus.io]
-  resources: [cassandratasks/status, cassandrataskschedules/status, cassandrabackupstores/status, cassandrabackups/status, cassandrabackupschedules/status]
+  resources: [cassandrarestores]
+  verbs: [get, list, watch, delete]
+- apiGroups: [helenus.io]
+  resources: [cassandratasks/status, cassandrataskschedules/status, cassandrabackupstores/status, cassandrabackups/status, cassandrabackupschedules/status, cassandrarestores/status]
   verbs: [get, patch, update]
 # What a cluster consists of.
 - apiGroups: [""]

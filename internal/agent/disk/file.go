@@ -14,10 +14,10 @@ import (
 // unfinished ends the name of a file that is being written.
 const unfinished = ".helenus-tmp"
 
-// HasFile says that a file of a table is there as it is to be: of this size, and with this SHA-256
+// HasFile says that a file of a volume is there as it is to be: of this size, and with this SHA-256
 // in hexadecimal.
-func HasFile(volume *os.Root, layout Layout, keyspace, table, name string, size int64, sum string) bool {
-	file, err := volume.Open(path.Join(layout.Data[0], keyspace, table, name))
+func HasFile(volume *os.Root, name string, size int64, sum string) bool {
+	file, err := volume.Open(name)
 	if err != nil {
 		return false
 	}
@@ -31,11 +31,9 @@ func HasFile(volume *os.Root, layout Layout, keyspace, table, name string, size 
 	return err == nil && sumOf(h) == sum
 }
 
-// PlaceFile writes a file of a table on which no JVM runs, durably and whole, or not at all. It is
-// refused if it has another size or SHA-256.
-func PlaceFile(volume *os.Root, layout Layout, keyspace, table, name string, size int64, sum string,
-	content io.Reader) error {
-	to := path.Join(layout.Data[0], keyspace, table, name)
+// PlaceFile writes a file that no JVM uses yet, durably and whole, or not at all. It is refused if
+// it has another size or SHA-256.
+func PlaceFile(volume *os.Root, to string, size int64, sum string, content io.Reader) error {
 	if err := volume.MkdirAll(path.Dir(to), 0o750); err != nil {
 		return fmt.Errorf("make directory of file %s: %w", to, err)
 	}

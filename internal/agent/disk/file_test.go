@@ -48,12 +48,12 @@ func TestPlaceFile(t *testing.T) {
 			}
 			defer root.Close() //nolint:errcheck // ends the test
 			has := func() bool {
-				return HasFile(root, DefaultLayout(), "shop", "orders-1", name, int64(len(content)), wanted)
+				return HasFile(root, DefaultLayout().File("shop", "orders-1", name), int64(len(content)), wanted)
 			}
 			if has() != c.kept {
 				t.Errorf("it counts as there: %v", has())
 			}
-			err = PlaceFile(root, DefaultLayout(), "shop", "orders-1", name, int64(len(content)), wanted,
+			err = PlaceFile(root, DefaultLayout().File("shop", "orders-1", name), int64(len(content)), wanted,
 				strings.NewReader(c.content))
 			if (err != nil) != c.refused || has() == c.refused {
 				t.Errorf("error %v, there %v", err, has())

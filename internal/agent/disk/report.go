@@ -18,6 +18,11 @@ type Layout struct {
 // DefaultLayout is that of the official image for a volume mounted at /var/lib/cassandra.
 func DefaultLayout() Layout { return Layout{Data: []string{"data"}, CommitLog: "commitlog"} }
 
+// File of a table that is in use, or to be.
+func (l Layout) File(keyspace, table, name string) string {
+	return path.Join(l.Data[0], keyspace, table, name)
+}
+
 // Report is what a data volume says of itself. If Problem is set the rest is what could be read up
 // to there, and no conclusion may be drawn from what is missing in it.
 type Report struct {

@@ -22,7 +22,9 @@ type Snapshot struct {
 	Table string
 	// TakenAt is when Cassandra took it.
 	TakenAt time.Time
-	Files   []SnapshotFile
+	// Schema is the text that Cassandra wrote of the table; empty for tables of its own.
+	Schema string
+	Files  []SnapshotFile
 }
 
 // SnapshotFile is a file of an SSTable. One of an index in a table of its own has the directory of
@@ -49,6 +51,11 @@ func Snapshots(volume *os.Root, layout Layout, tag string) ([]Snapshot, error) {
 			if s.TakenAt, err = takenAt(files, dir); err != nil {
 				return nil, fmt.Errorf("read snapshot %s: %w", dir, err)
 			}
+			schema, err := fs.ReadFile(files, path.Join(dir, schemaFile))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("read snapshot %s: %w", dir, err)
+			}
+			s.Schema = string(schema)
 			if s.Files, err = filesOf(volume, dir); err != nil {
 				return nil, fmt.Errorf("list snapshot %s: %w", dir, err)
 			}
@@ -58,7 +65,11 @@ func Snapshots(volume *os.Root, layout Layout, tag string) ([]Snapshot, error) {
 	return out, nil
 }
 
-const snapshotManifest = "manifest.json"
+// What Cassandra writes beside the files.
+const (
+	snapshotManifest = "manifest.json"
+	schemaFile       = "schema.cql"
+)
 
 // takenAt is the time in the manifest of a snapshot, which Cassandra writes last
 // (SnapshotManifest, 4.1 and 5.0).
@@ -83,7 +94,7 @@ func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
 	var out []SnapshotFile
 	err := fs.WalkDir(volume.FS(), dir, func(name string, entry fs.DirEntry, err error) error {
 		relative := strings.TrimPrefix(name, dir+"/")
-		if err != nil || entry.IsDir() || relative == snapshotManifest || relative == "schema.cql" {
+		if err != nil || entry.IsDir() || relative == snapshotManifest || relative == schemaFile {
 			return err
 		}
 		info, err := entry.Info()

@@ -61,6 +61,9 @@ type JVM interface {
 	ClearSnapshot(ctx context.Context, tag, keyspace string) error
 	SSTablesForKey(ctx context.Context, keyspace, table, key string) (paths []string, err error)
 	LoadNewSSTables(ctx context.Context, keyspace, table string) error
+	BulkLoad(ctx context.Context, directory string) error
+	// Describe has the statements that create the types and tables of a keyspace.
+	Describe(ctx context.Context, keyspace string) (string, error)
 }
 
 // Host is what an operation works with.
@@ -84,6 +87,8 @@ type Host struct {
 	// Store opens one. Uploads is how many files are put into it at a time.
 	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
 	Uploads int
+	// Staging is what was downloaded under a tag.
+	Staging func(tag string) (*disk.Staging, error)
 	// Cancelled says that the operation is to end, as soon as it can.
 	Cancelled func() bool
 	// Note keeps for the next agent what of the operation runs in the JVM.
@@ -147,6 +152,8 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationSetPassword:          {setPassword, nil},
 	v1alpha1.OperationUpload:               {upload, nil},
 	v1alpha1.OperationCompleteBackup:       {completeBackup, nil},
+	v1alpha1.OperationStageTables:          {stageTables, nil},
+	v1alpha1.OperationLoadTables:           {loadTables, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

@@ -3,8 +3,10 @@ package operation
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/cassandra"
 )
 
@@ -34,7 +36,15 @@ func snapshot(ctx context.Context, t *task) (string, error) {
 	})
 }
 
+// clearSnapshot removes what was kept, or downloaded, under a tag.
 func clearSnapshot(ctx context.Context, t *task) (string, error) {
+	if strings.HasPrefix(t.arguments.Tag, v1alpha1.RestoreTagPrefix) {
+		staging, err := t.Staging(t.arguments.Tag)
+		if err != nil {
+			return "", err
+		}
+		return "removed what was downloaded", errors.Join(staging.Clear(), staging.Close())
+	}
 	return t.eachKeyspace(ctx, "cleared snapshot "+t.arguments.Tag+" of",
 		func(name string) error { return t.JVM.ClearSnapshot(ctx, t.arguments.Tag, name) })
 }

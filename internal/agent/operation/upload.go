@@ -215,7 +215,7 @@ func (u *uploading) manifest(view *facts.Ring) (*format.Manifest, []source, erro
 		if m.TakenAt.IsZero() || s.TakenAt.Before(m.TakenAt) {
 			m.TakenAt = s.TakenAt
 		}
-		table := format.Table{Keyspace: s.Keyspace, Name: name, ID: id}
+		table := format.Table{Keyspace: s.Keyspace, Name: name, ID: id, Schema: s.Schema}
 		for _, f := range s.Files {
 			if err := addFile(&table, f); err != nil {
 				return nil, nil, err
@@ -273,21 +273,27 @@ func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source 
 
 // putAll puts some files at a time, as many as the host allows.
 func (u *uploading) putAll(ctx context.Context, sources []source) error {
-	if u.Uploads <= 1 {
-		for _, s := range sources {
-			if err := u.put(ctx, s); err != nil {
+	return u.together(ctx, len(sources), func(ctx context.Context, i int) error { return u.put(ctx, sources[i]) })
+}
+
+// together does so many things with a store, as many at a time as the host allows. The first error
+// ends it.
+func (t *task) together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	if t.Uploads <= 1 {
+		for i := range n {
+			if err := do(ctx, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(u.Uploads)
-	for _, s := range sources {
+	group.SetLimit(t.Uploads)
+	for i := range n {
 		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() error { return u.put(ctx, s) })
+		group.Go(func() error { return do(ctx, i) })
 	}
 	return group.Wait() //nolint:wrapcheck // it is ours
 }

@@ -127,7 +127,7 @@ func (v Volume) HasFile(keyspace, table, name string, size int64, sum string) bo
 		return false
 	}
 	defer root.Close() //nolint:errcheck // it was only read
-	return disk.HasFile(root, disk.DefaultLayout(), keyspace, table, name, size, sum)
+	return disk.HasFile(root, disk.DefaultLayout().File(keyspace, table, name), size, sum)
 }
 
 // PlaceFile implements Store.
@@ -136,7 +136,7 @@ func (v Volume) PlaceFile(keyspace, table, name string, size int64, sum string, 
 	if err != nil {
 		return fmt.Errorf("open volume %s: %w", v.Name, err)
 	}
-	return errors.Join(disk.PlaceFile(root, disk.DefaultLayout(), keyspace, table, name, size, sum, content),
+	return errors.Join(disk.PlaceFile(root, disk.DefaultLayout().File(keyspace, table, name), size, sum, content),
 		root.Close())
 }
 

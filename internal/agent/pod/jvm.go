@@ -176,6 +176,16 @@ func (j *JVM) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) 
 	return session.Tables(ctx)
 }
 
+// Describe reads the statements that create the types and tables of a keyspace.
+func (j *JVM) Describe(ctx context.Context, keyspace string) (string, error) {
+	session, err := j.connect(ctx, j.OperatorLogin)
+	if err != nil {
+		return "", err
+	}
+	defer session.Close()
+	return session.Describe(ctx, keyspace)
+}
+
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 func (j *JVM) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
 	session, err := j.connect(ctx, j.OperatorLogin)

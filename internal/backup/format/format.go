@@ -174,6 +174,9 @@ type Table struct {
 	Name     string    `json:"name"`
 	ID       string    `json:"id"`
 	SSTables []SSTable `json:"sstables,omitempty"`
+	// Schema are the statements that create it and its types, with dropped columns and its id, as
+	// Cassandra writes them beside a snapshot. Empty if that was not there.
+	Schema string `json:"schema,omitempty"`
 }
 
 // Directory of the table's files under the data directory, relative to that of its keyspace.

@@ -268,3 +268,19 @@ func keepsReplicas(name string, replication cassandra.Replication) bool {
 	replicas, err := replication.Replicas()
 	return err != nil || replicas != 1
 }
+
+// Describe has the statements that create the types and tables of a keyspace, with those that drop
+// columns.
+func (s *Session) Describe(ctx context.Context, keyspace string) (string, error) {
+	iter := s.driver.Query("DESCRIBE KEYSPACE " + quoteName(keyspace) + " WITH INTERNALS").IterContext(ctx)
+	var in, kind, name, statement, text string
+	for iter.Scan(&in, &kind, &name, &statement) {
+		if kind == "type" || kind == "table" {
+			text += statement + "\n"
+		}
+	}
+	if err := iter.Close(); err != nil {
+		return "", fmt.Errorf("describe keyspace %s: %w", keyspace, err)
+	}
+	return text, nil
+}

@@ -136,6 +136,7 @@ func (c *collection) objects(ctx context.Context) error {
 		{"nodes", &v1alpha1.CassandraNodeList{}, of},
 		{"tasks", &v1alpha1.CassandraTaskList{}, of[:1]},
 		{"schedules", &v1alpha1.CassandraTaskScheduleList{}, of[:1]},
+		{"restores", &v1alpha1.CassandraRestoreList{}, of[:1]},
 		{"backups", &v1alpha1.CassandraBackupList{}, of[:1]},
 		{"backupschedules", &v1alpha1.CassandraBackupScheduleList{}, of[:1]},
 		{"stores", &v1alpha1.CassandraBackupStoreList{}, of[:1]},
@@ -164,6 +165,8 @@ func (c *collection) list(ctx context.Context, folder string, list client.Object
 		cluster := c.cluster.Name
 		switch named := item.(type) {
 		case *v1alpha1.CassandraTask:
+			cluster = named.Spec.Cluster.Name
+		case *v1alpha1.CassandraRestore:
 			cluster = named.Spec.Cluster.Name
 		case *v1alpha1.CassandraBackup:
 			cluster = named.Spec.Cluster.Name

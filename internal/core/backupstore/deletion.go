@@ -44,7 +44,7 @@ func left(d *facts.BackupDeletion) string {
 func holds(d *facts.BackupDeletion, now time.Time) string {
 	switch b := d.Object; {
 	case len(d.Readers) > 0:
-		return fmt.Sprintf("waits until %s has formed, which may be made from it", words.List(d.Readers, 3))
+		return fmt.Sprintf("waits until %s has ended, which may read it", words.List(d.Readers, 3))
 	case len(d.Writers) > 0:
 		return fmt.Sprintf("waits until %s has ended writing to it", words.List(d.Writers, 3))
 	case !b.Status.Phase.Final() && now.Sub(b.DeletionTimestamp.Time) < settles:

@@ -35,7 +35,7 @@ func TestDeletion(t *testing.T) {
 		"it has failed as before": {func(d *facts.BackupDeletion) {
 			d.Problem, d.Object.Status.Message = "access denied", "is not deleted yet: access denied"
 		}, true, "", ""},
-		"a ring is made from it": {func(d *facts.BackupDeletion) { d.Readers = []string{"shop/again"} }, false, "ApplyStatus Event", "shop/again"},
+		"a ring is made from it": {func(d *facts.BackupDeletion) { d.Readers = []string{"cluster shop/again"} }, false, "ApplyStatus Event", "shop/again"},
 		"a node writes to it":    {func(d *facts.BackupDeletion) { d.Writers = []string{"orders-a-a-0"} }, false, "ApplyStatus Event", "orders-a-a-0"},
 		"it was cancelled just now": {func(d *facts.BackupDeletion) { d.Object.Status.Phase = v1alpha1.BackupUploading },
 			false, "ApplyStatus Event", "cancelled"},

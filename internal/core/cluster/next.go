@@ -216,7 +216,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 		}
 	}
 	stop.NameHolder(p.engine.View(), draft)
-	if len(snapshot.Tasks)+len(snapshot.Backups) > 0 {
+	if len(snapshot.Tasks)+len(snapshot.Restores)+len(snapshot.Backups) > 0 {
 		task.Explain(p.engine.View(), draft, tasks, rollOut)
 	}
 	return draft.Plan

@@ -46,6 +46,15 @@ func (w *world) tell(write plan.Write) {
 			return
 		}
 	}
+	for i, r := range w.snapshot.Restores {
+		if r.UID == write.UID {
+			changed := r.DeepCopy()
+			changed.Status, changed.ResourceVersion = write.Object.(*v1alpha1.CassandraRestore).Status, w.version()
+			w.snapshot.Restores = slices.Clone(w.snapshot.Restores)
+			w.snapshot.Restores[i] = changed
+			return
+		}
+	}
 	for i, t := range w.snapshot.Tasks {
 		if t.UID != write.UID {
 			continue

@@ -13,7 +13,7 @@ const JolokiaAccess = "jolokia-access.xml"
 // signatures: all forms of one do the same.
 var operations = map[string][]string{
 	storageService: {
-		"clearSnapshot", "decommission", "drain", "forceKeyspaceCleanup", "forceKeyspaceCompaction",
+		"bulkLoad", "clearSnapshot", "decommission", "drain", "forceKeyspaceCleanup", "forceKeyspaceCompaction",
 		"forceKeyspaceFlush", "forceTerminateAllRepairSessions", "garbageCollect", "getKeyspaceReplicationInfo",
 		"getParentRepairStatus", "getPendingRangeToEndpointWithPortMap", "loadNewSSTables", "rebuild",
 		"rebuildSecondaryIndex", "removeNode", "repairAsync", "scrub", "startNativeTransport", "stopNativeTransport",

@@ -39,8 +39,8 @@ type BackupDeletion struct {
 	// of its Secret; empty if there is none.
 	Store  *v1alpha1.BackupStoreSpec
 	Secret string
-	// Writers are the nodes that may still write to it, and Readers the clusters that are made from a
-	// backup of the same cluster and have not formed.
+	// Writers are the nodes that may still write to it, and Readers what may still read a backup of
+	// the same cluster: clusters that are made from one, and restores.
 	Writers, Readers []string
 	// Removed says that it was just deleted in the store, Problem why that has failed.
 	Removed bool

@@ -45,9 +45,11 @@ type Snapshot struct {
 	// Tasks that name the cluster, the oldest first, and of one age by uid. Each is done in this
 	// order.
 	Tasks []*v1alpha1.CassandraTask
-	// Backups that name the cluster, in the same order, and the stores that they may name.
-	Backups []*v1alpha1.CassandraBackup
-	Stores  map[string]*v1alpha1.BackupStoreSpec
+	// Restores and Backups that name the cluster, in the same order, and the stores that they may
+	// name.
+	Restores []*v1alpha1.CassandraRestore
+	Backups  []*v1alpha1.CassandraBackup
+	Stores   map[string]*v1alpha1.BackupStoreSpec
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node

@@ -49,6 +49,8 @@ const (
 	ResetSuperuser Kind = "ResetSuperuserTask"
 	// Backup puts what all members hold into a store, for a CassandraBackup.
 	Backup Kind = "Backup"
+	// RestoreTables adds what tables had in a backup to those of the ring, for a CassandraRestore.
+	RestoreTables Kind = "RestoreTablesTask"
 	// MakeRoles makes the roles of a ring that nobody is asked for a password by yet.
 	MakeRoles Kind = "MakeRoles"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
@@ -104,6 +106,8 @@ const (
 	StageOperations Stage = "Operations"
 	// StageSnapshot: every node keeps what it has now.
 	StageSnapshot Stage = "Snapshot"
+	// StageDownload: every node downloads what it is to load, which nobody reads yet.
+	StageDownload Stage = "Download"
 	// StageComplete: a node writes what all have done.
 	StageComplete Stage = "Complete"
 	// StageClear: the nodes drop what they have kept.

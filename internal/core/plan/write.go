@@ -149,6 +149,9 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraBackup:
 		return &v1alpha1.CassandraBackup{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraBackup"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraRestore:
+		return &v1alpha1.CassandraRestore{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraRestore"}, ObjectMeta: meta}
 	case *v1alpha1.CassandraTaskSchedule:
 		return &v1alpha1.CassandraTaskSchedule{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTaskSchedule"}, ObjectMeta: meta}

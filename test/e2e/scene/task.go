@@ -99,3 +99,31 @@ func (r *Ring) BackUp(ctx context.Context, name, store string) (*v1alpha1.Cassan
 	}
 	return b, err
 }
+
+// Restore truncates the table of rows, brings it back from a backup, and waits until that is done.
+func (r *Ring) Restore(ctx context.Context, name, store, backup string) error {
+	const table = Keyspace + ".rows"
+	if err := r.define(ctx, "TRUNCATE "+table); err != nil {
+		return err
+	}
+	o := &v1alpha1.CassandraRestore{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
+		Spec: v1alpha1.CassandraRestoreSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name},
+			Store: v1alpha1.BackupStoreReference{Name: store}, Backup: backup,
+			Tables: []v1alpha1.RestoredTable{{From: table}}}}
+	if err := r.Kubernetes.Client.Create(ctx, o); err != nil {
+		return fmt.Errorf("create restore %s: %w", name, err)
+	}
+	err := r.poll(ctx, 10*time.Minute, "restore "+name+" has finished", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return fmt.Errorf("get restore %s: %w", name, err)
+		}
+		if !o.Status.Finished() {
+			return fmt.Errorf("restore %s is %s %s: %s", name, o.Status.Phase, o.Status.Progress, o.Status.Message)
+		}
+		return nil
+	})
+	if err == nil && o.Status.Phase != v1alpha1.TaskSucceeded {
+		err = fmt.Errorf("restore %s is %s: %s", name, o.Status.Phase, o.Status.Message)
+	}
+	return err
+}

@@ -126,8 +126,9 @@ func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
 	}
 	var waiting []string
 	for _, o := range Unfinished(n) {
-		if ledger.OfIntent(o.ID) != s.ID || o.Type == v1alpha1.OperationUpload {
-			continue // an upload reads what stays, and goes on where it was: nobody waits for it
+		if ledger.OfIntent(o.ID) != s.ID || o.Type == v1alpha1.OperationUpload ||
+			o.Type == v1alpha1.OperationStageTables {
+			continue // it touches nothing that Cassandra uses, and goes on where it was: nobody waits for it
 		}
 		what := fmt.Sprintf("%s on node %s", o.Type, n.Name)
 		if status := n.Record.Status.Operation(o.ID); status != nil && status.StartedAt != nil {

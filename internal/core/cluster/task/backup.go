@@ -107,8 +107,8 @@ func (s *state) ofBackup() v1alpha1.CassandraBackupStatus {
 // withoutStore waits for the store for a moment, as long as nothing was asked of anybody.
 func (s *state) withoutStore(v *assess.View) {
 	s.turn = false
-	why := "there is no CassandraBackupStore " + s.backup.Spec.Store.Name
-	if s.storeIn = s.backup.CreationTimestamp.Add(storeGrace).Sub(v.Now); s.storeIn > 0 && !s.open {
+	why := "there is no CassandraBackupStore " + s.store()
+	if s.storeIn = s.task.CreationTimestamp.Add(storeGrace).Sub(v.Now); s.storeIn > 0 && !s.open {
 		s.wait("%s", why)
 		return
 	}
@@ -144,12 +144,15 @@ func backupRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
 	return guard.Check(procedure.MemberNodes(v), rules.Backup...)
 }
 
-// snapshotted is the state of the step of a backup.
+// snapshotted is the state of the step of a backup, or of a restore.
 type snapshotted struct {
-	// Tag of its snapshots: the step clears them when the backup is deleted, too.
+	// Tag of its snapshots, or of what is downloaded: the step clears these when the backup, or the
+	// restore, is deleted, too.
 	Tag string `json:"tag"`
 	// Schema is the version that all members had before the snapshots; empty before these.
 	Schema string `json:"schema,omitempty"`
+	// Members are the host ids of the nodes of a restore.
+	Members []string `json:"members,omitempty"`
 }
 
 // takeSnapshots has all members take a snapshot at once: again if another schema, or other members,
@@ -239,16 +242,16 @@ const (
 	clearing   = "clear"
 )
 
-// clearSnapshots has the nodes that are up drop their snapshots, for a while; those of the others
-// go by themselves. Then the step ends.
+// clearSnapshots has the nodes that are up drop their snapshots, or what they have downloaded, for a
+// while; snapshots of the others go by themselves. Then the step ends.
 func clearSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	tag, up := procedure.State[snapshotted](s).Tag, v.UpAmong(s.Nodes())
 	if left := s.StageSince().Add(clearGrace).Sub(v.Now); left > 0 && tag != "" {
 		p := s.Run(before(clearing, v1alpha1.OperationClearSnapshot, &v1alpha1.OperationArguments{Tag: tag}), up)
-		s.Describe(len(p.Finished), "snapshots are cleared: %s", words.List(p.Waiting, 3))
+		s.Describe(len(p.Finished), "what was kept is cleared: %s", words.List(p.Waiting, 3))
 		if len(p.Waiting) > 0 {
 			s.WakeIn(left)
-			return p.Result("clearing snapshots on %s", words.List(up, 3))
+			return p.Result("clearing what was kept on %s", words.List(up, 3))
 		}
 	}
 	if waiting := s.Cancel("it took too long"); len(waiting) > 0 {
@@ -260,7 +263,7 @@ func clearSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	}
 	switch t := stateOf(v, s.ID()); {
 	case t == nil:
-		s.Close(false, v1alpha1.StepWithdrawn, "the backup is deleted")
+		s.Close(false, v1alpha1.StepWithdrawn, "it is deleted")
 	case t.status.Phase == v1alpha1.TaskSucceeded:
 		s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
 	default:
@@ -287,7 +290,7 @@ func (s *state) snapshot() procedure.Operation {
 // about are the arguments of what works with the store.
 func (s *state) about(v *assess.View) *v1alpha1.BackupArguments {
 	a := &v1alpha1.BackupArguments{ID: s.backup.BackupID(), ExcludeTables: s.backup.Spec.ExcludeTables}
-	if to := v.Stores[s.backup.Spec.Store.Name]; to != nil {
+	if to := v.Stores[s.store()]; to != nil {
 		a.Store = *to
 	}
 	if l := s.backup.Spec.Limits; l != nil && l.BandwidthPerNode != nil {

@@ -19,8 +19,11 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 		was := s.task.Status
 		put(d, s)
 		kind := "Task"
-		if s.backup != nil {
+		switch {
+		case s.backup != nil:
 			kind = "Backup"
+		case s.restore != nil:
+			kind = "Restore"
 		}
 		switch {
 		case !was.Finished() && s.status.Phase == v1alpha1.TaskFailed:
@@ -56,8 +59,11 @@ func event(d *plan.Draft, s *state, kind, reason string) {
 
 // object is the one of the user.
 func (s *state) object() plan.Object {
-	if s.backup != nil {
+	switch {
+	case s.backup != nil:
 		return s.backup
+	case s.restore != nil:
+		return s.restore
 	}
 	return s.task
 }
@@ -70,6 +76,9 @@ func put(d *plan.Draft, s *state) {
 	case *v1alpha1.CassandraBackup:
 		o.Status = s.ofBackup()
 		same = equality.Semantic.DeepEqual(o.Status, s.backup.Status)
+	case *v1alpha1.CassandraRestore:
+		o.Status = s.status
+		same = equality.Semantic.DeepEqual(o.Status, s.restore.Status)
 	case *v1alpha1.CassandraTask:
 		o.Status = s.status
 		same = equality.Semantic.DeepEqual(o.Status, s.task.Status)

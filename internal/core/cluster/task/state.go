@@ -32,6 +32,8 @@ type state struct {
 	uploaded map[string]v1alpha1.Uploaded
 	// cluster of a backup whose turn it has just become; nil for others.
 	cluster *v1alpha1.CassandraCluster
+	// restore is the one that the task stands for; nil for a task and for a backup.
+	restore *v1alpha1.CassandraRestore
 	// storeIn is how long it waits for its store yet.
 	storeIn time.Duration
 	// step that is open or suspended for it, or that would be.
@@ -40,7 +42,7 @@ type state struct {
 	open, suspended, turn bool
 }
 
-// states of all tasks and backups that are not being deleted, each in their order.
+// states of all tasks, restores and backups that are not being deleted, each in their order.
 func states(v *assess.View) []*state {
 	var all []*state
 	for _, t := range v.Tasks {
@@ -53,7 +55,12 @@ func states(v *assess.View) []*state {
 			all = append(all, stateOfBackup(b))
 		}
 	}
-	// of tasks, and of backups, one goes after the other
+	for _, r := range v.Restores {
+		if r.DeletionTimestamp == nil {
+			all = append(all, stateOfRestore(r))
+		}
+	}
+	// of tasks and restores, and of backups, one goes after the other
 	before := map[bool]string{}
 	for _, s := range slices.Concat(v.Ledger.Open(), v.Ledger.Suspended) {
 		if slices.Contains(Kinds(), s.Kind) && !slices.ContainsFunc(all, func(t *state) bool { return t.is(s.ID) }) {
@@ -113,7 +120,7 @@ func (s *state) read(v *assess.View, before string) {
 		now := metav1.NewTime(v.Now).Rfc3339Copy()
 		out.StartedAt = &now
 	}
-	if s.backup != nil && v.Stores[s.backup.Spec.Store.Name] == nil {
+	if name := s.store(); name != "" && v.Stores[name] == nil {
 		s.withoutStore(v)
 		return
 	}
@@ -153,7 +160,7 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	}
 	n := v.Live(out.Node)
 	switch {
-	case s.backup != nil && v.Ledger.Members[out.Node] == "":
+	case s.store() != "" && v.Ledger.Members[out.Node] == "":
 		s.fail(v, out, "it is no member any more")
 		return
 	case n == nil:
@@ -167,8 +174,11 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 		return
 	}
 	id := s.step.AttemptID(purpose, out.Node)
-	if s.snapshots() {
+	switch {
+	case s.snapshots():
 		id = s.step.AttemptID(taking, out.Node)
+	case s.downloads():
+		id = s.step.AttemptID(downloading, out.Node)
 	}
 	o := n.Record.Status.Operation(id)
 	if s.snapshots() && o != nil {
@@ -194,6 +204,8 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	out.Phase = v1alpha1.TaskRunning
 	why := cmp.Or(o.Message, string(o.Phase))
 	switch {
+	case o.Phase == v1alpha1.OperationSucceeded && s.downloads():
+		s.pending(v, out, why, false)
 	case o.Phase == v1alpha1.OperationSucceeded:
 		out.Phase, out.FinishedAt = v1alpha1.TaskSucceeded, o.FinishedAt
 		out.Message = words.Shorten(o.Message, longestResult)
@@ -251,6 +263,8 @@ func (s *state) count(v *assess.View) {
 	}
 	out.Progress = fmt.Sprintf("%d/%d", out.Succeeded+out.Failed, out.Total)
 	switch {
+	case out.Failed > 0 && s.downloads():
+		s.failedDownload(v, failed)
 	case out.Succeeded == out.Total && s.backup != nil:
 		s.awaitDescription(v)
 	case out.Succeeded == out.Total:

@@ -59,9 +59,13 @@ func due(v *assess.View, kind *taskType, rules guard.Rules) *procedure.Proposal 
 		p.Refusals = kind.refusals(v, rules)
 	}
 	p.Open = func() (*procedure.Opening, []guard.Refusal) {
-		return &procedure.Opening{ID: string(t.task.UID), Stage: kind.stages()[0].Name, Nodes: t.step.Nodes,
+		o := &procedure.Opening{ID: string(t.task.UID), Stage: kind.stages()[0].Name, Nodes: t.step.Nodes,
 			Attempts: t.step.Attempts, Why: "task " + t.task.Name,
-			ResultMessage: "task " + t.task.Name + " begins"}, nil
+			ResultMessage: "task " + t.task.Name + " begins"}
+		if t.restore != nil {
+			o.State = t.begins(v)
+		}
+		return o, nil
 	}
 	return p
 }
@@ -121,7 +125,7 @@ func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string)
 	if s.ClearOperations(s.Nodes()) {
 		return plan.Acting("the operations are over")
 	}
-	if s.Kind() == ledger.Backup {
+	if s.Kind() == ledger.Backup || s.Kind() == ledger.RestoreTables {
 		s.Advance(false, why, ledger.StageClear)
 		return plan.Acting("%s", why)
 	}
@@ -161,6 +165,9 @@ func choose(v *assess.View, s *procedure.Step, left []string, most int) []string
 // operation that each node is to run.
 func (t *state) operation(v *assess.View) procedure.Operation {
 	spec, notAfter := t.task.Spec, t.deadline()
+	if t.restore != nil {
+		return t.restores(v, purpose, v1alpha1.OperationLoadTables)
+	}
 	if t.backup != nil {
 		return procedure.Operation{Purpose: purpose, Type: v1alpha1.OperationUpload, NeverPostponed: true,
 			NotAfter: &notAfter, Arguments: &v1alpha1.OperationArguments{Backup: t.about(v)}}

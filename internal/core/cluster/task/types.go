@@ -37,6 +37,10 @@ func (t *taskType) stages() []procedure.Stage {
 		return []procedure.Stage{{Name: ledger.StageSnapshot, Run: takeSnapshots}, own,
 			{Name: ledger.StageComplete, Run: complete}, {Name: ledger.StageClear, Run: clearSnapshots}}
 	}
+	if t.of == restoreTables {
+		return []procedure.Stage{{Name: ledger.StageDownload, Run: download}, own,
+			{Name: ledger.StageClear, Run: clearSnapshots}}
+	}
 	if t.of == v1alpha1.TaskResetSuperuser {
 		return []procedure.Stage{{Name: ledger.StageSuperuser, Run: importAgain},
 			{Name: ledger.StageKeyspaces, Run: resetRoles}, own}
@@ -45,7 +49,7 @@ func (t *taskType) stages() []procedure.Stage {
 }
 
 func (t *taskType) understands() func(*ledger.Step) error {
-	if t.of == backup {
+	if t.of == backup || t.of == restoreTables {
 		return procedure.Understands[snapshotted]
 	}
 	return nil
@@ -95,6 +99,9 @@ var types = []taskType{
 	{of: backup, refusals: backupRefused, results: v1alpha1.OperationUpload,
 		runs: []v1alpha1.OperationType{v1alpha1.OperationSnapshot, v1alpha1.OperationCompleteBackup,
 			v1alpha1.OperationClearSnapshot}},
+	// rows are streamed to all of their owners, as they are then
+	{of: restoreTables, refusals: backupRefused, results: v1alpha1.OperationLoadTables,
+		runs: []v1alpha1.OperationType{v1alpha1.OperationStageTables, v1alpha1.OperationClearSnapshot}},
 }
 
 // typeOf is the row of a type; nil for one that is no operation.

@@ -68,6 +68,12 @@ func (k *Keeper) Deletion() plan.Result {
 				Why: "its cluster is being deleted, and it has not finished"})
 		}
 	}
+	for _, r := range k.Restores {
+		if r.DeletionTimestamp == nil && !r.Status.Finished() {
+			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(r), UID: r.UID,
+				Why: "its cluster is being deleted, and it has not finished"})
+		}
+	}
 	records := k.Records()
 	for _, n := range records {
 		k.removeRecord(n, "the cluster is being deleted")

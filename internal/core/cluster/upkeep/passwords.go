@@ -76,8 +76,8 @@ func (k *Keeper) asksNobody() bool {
 		!slices.ContainsFunc(open, func(s *ledger.Step) bool { return s.Kind == ledger.MakeRoles })
 }
 
-// secretsOfAgents are those that agents may read: of roles, and of the stores of backups that have
-// not finished.
+// secretsOfAgents are those that agents may read: of roles, and of the stores of backups and
+// restores that have not finished.
 func (k *Keeper) secretsOfAgents() []string {
 	var out []string
 	if k.HasRoles() {
@@ -88,11 +88,17 @@ func (k *Keeper) secretsOfAgents() []string {
 			out = append(out, from.Store.SecretName())
 		}
 	}
-	for _, b := range k.Backups {
-		to := k.Stores[b.Spec.Store.Name]
-		if to != nil && !b.Status.Phase.Final() && !slices.Contains(out, to.SecretName()) {
+	read := func(store string, over bool) {
+		to := k.Stores[store]
+		if to != nil && !over && !slices.Contains(out, to.SecretName()) {
 			out = append(out, to.SecretName())
 		}
+	}
+	for _, b := range k.Backups {
+		read(b.Spec.Store.Name, b.Status.Phase.Final())
+	}
+	for _, r := range k.Restores {
+		read(r.Spec.Store.Name, r.Status.Finished())
 	}
 	return out
 }

@@ -164,6 +164,10 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationSetRoles, v1alpha1.OperationDecommission},
 		{v1alpha1.OperationSetRoles, v1alpha1.OperationRemoveNode},
 		{v1alpha1.OperationUpload},
+		{v1alpha1.OperationStageTables, v1alpha1.OperationLoadTables},
+		{v1alpha1.OperationLoadTables, v1alpha1.OperationAlterKeyspaces},
+		{v1alpha1.OperationLoadTables, v1alpha1.OperationDecommission},
+		{v1alpha1.OperationLoadTables, v1alpha1.OperationRemoveNode},
 	}
 	for _, o := range besideRewrites {
 		families = append(families, []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, o})

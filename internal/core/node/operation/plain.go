@@ -29,4 +29,9 @@ var plain = []Kind{
 		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationRebuildIndex, v1alpha1.OperationRebuild}},
 	{Type: v1alpha1.OperationUpload, ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationUpload}},
 	{Type: v1alpha1.OperationCompleteBackup},
+	{Type: v1alpha1.OperationStageTables, ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationStageTables,
+		v1alpha1.OperationLoadTables}},
+	// it streams to those that own a range when it begins
+	{Type: v1alpha1.OperationLoadTables, ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationLoadTables,
+		v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationDecommission, v1alpha1.OperationRemoveNode}},
 }

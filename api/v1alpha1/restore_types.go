@@ -1,0 +1,157 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CassandraRestore adds what tables had in a backup to tables of a ring that serves clients. Users
+// create and delete it. Its deletion cancels what has not finished; rows that came back stay. The
+// operator writes the status.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cassrestore,categories=helenus
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster.name`
+// +kubebuilder:printcolumn:name="Backup",type=string,JSONPath=`.spec.backup`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+type CassandraRestore struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec is what is to come back. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraRestore cannot be changed: create another one`
+	Spec CassandraRestoreSpec `json:"spec"`
+	// Status is how far it has come. Only the operator writes it.
+	// +optional
+	Status CassandraTaskStatus `json:"status,omitzero"`
+}
+
+// CassandraRestoreList is a list of restores.
+//
+// +kubebuilder:object:root=true
+type CassandraRestoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CassandraRestore `json:"items"`
+}
+
+// CassandraRestoreSpec is which tables of which backup come back in which cluster.
+type CassandraRestoreSpec struct {
+	// Cluster whose tables get the rows, in the namespace of the restore.
+	// +required
+	Cluster TaskCluster `json:"cluster"`
+
+	// Store with the backup, in the same namespace.
+	// +required
+	Store BackupStoreReference `json:"store"`
+
+	// Source is the cluster of which the backup was taken. Default: this one.
+	// +optional
+	Source *RestoreSource `json:"source,omitempty"`
+
+	// Backup is its id.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
+	Backup string `json:"backup"`
+
+	// Tables that come back.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, self.exists_one(b, (has(a.to) ? a.to : a.from) == (has(b.to) ? b.to : b.from)))`,message=`tables: each table gets the rows of one`
+	Tables []RestoredTable `json:"tables"`
+
+	// Deadline is how long the restore may take from when it is its turn. A node that is not done
+	// by then has failed. At most 168h. Default: 24h.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('168h')`,message=`deadline must be from 1m to 168h`
+	Deadline *metav1.Duration `json:"deadline,omitempty"`
+}
+
+// RestoredTable is a table whose rows come back, by its name in Cassandra.
+//
+// +kubebuilder:validation:XValidation:rule=`[self.from].all(t, !t.startsWith('system.') && !t.startsWith('system_')) && (!has(self.to) || !self.to.startsWith('system.') && !self.to.startsWith('system_'))`,message=`tables of Cassandra itself are not restored into a ring that serves clients: make a ring from the backup`
+type RestoredTable struct {
+	// From is the table in the backup, as keyspace.table.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=97
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+\.[A-Za-z0-9_]+$`
+	From string `json:"from"`
+
+	// To is the table that gets its rows, as keyspace.table. It must be there, with the same
+	// columns. Default: the one of the same name.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=97
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+\.[A-Za-z0-9_]+$`
+	To string `json:"to,omitempty"`
+}
+
+// Target is the table that gets the rows.
+func (t RestoredTable) Target() string {
+	if t.To != "" {
+		return t.To
+	}
+	return t.From
+}
+
+// RestoreTagPrefix begins the tags under which ClearSnapshot finds what StageTables has downloaded.
+const RestoreTagPrefix = "helenus-restore-"
+
+// RestoreArguments are what StageTables and LoadTables are about.
+type RestoreArguments struct {
+	// Tag of what is downloaded: helenus-restore- and the uid of the CassandraRestore.
+	// +required
+	// +kubebuilder:validation:MinLength=17
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^helenus-restore-[0-9a-z-]+$`
+	Tag string `json:"tag"`
+
+	// Store with the backup.
+	// +required
+	Store BackupStoreSpec `json:"store"`
+
+	// Cluster is the uid of the one that the backup was taken of.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	Cluster types.UID `json:"cluster"`
+
+	// Backup is its id.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Backup string `json:"backup"`
+
+	// Tables that come back.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Tables []RestoredTable `json:"tables"`
+
+	// Members are the host ids of the nodes that share the work: each takes the files of some nodes
+	// of the backup.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=36
+	// +kubebuilder:validation:items:MaxLength=36
+	Members []string `json:"members"`
+}

@@ -1,0 +1,289 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/restore"
+	"helenus.io/helenus/internal/core/ring"
+)
+
+// restoring is a StageTables or a LoadTables under way.
+type restoring struct {
+	*task
+	from store.Store
+	view *facts.Ring
+	// manifests whose files this node loads; one at least is there to look at.
+	manifests []*format.Manifest
+	idle      bool
+
+	mu        sync.Mutex
+	done, all int64
+}
+
+// staged is a file that is to be there.
+type staged struct {
+	format.File
+	path string
+}
+
+// stageTables downloads what this node is to load: the files of tables as some nodes of the backup
+// had them. All that can be wrong with it is looked for before.
+func stageTables(ctx context.Context, t *task) (text string, err error) {
+	r, err := t.restoring(ctx)
+	if err != nil {
+		return "", err
+	}
+	staging, err := t.Staging(t.arguments.Restore.Tag)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, staging.Close()) }()
+	if err := staging.ClearOthers(); err != nil {
+		return "", err
+	}
+	files, err := r.files()
+	if err != nil {
+		return "", err
+	}
+	loads := int64(0)
+	for _, f := range files {
+		loads += f.Size
+	}
+	missing := slices.DeleteFunc(files, func(f staged) bool { return staging.HasFile(f.path, f.Size, f.SHA256) })
+	for _, f := range missing {
+		r.all += f.Size
+	}
+	if err := r.room(loads); err != nil {
+		return "", err
+	}
+	err = t.together(ctx, len(missing), func(ctx context.Context, i int) error {
+		f := missing[i]
+		content, err := r.from.Get(ctx, format.BlobKey(string(t.arguments.Restore.Cluster), f.SHA256))
+		if err != nil {
+			return fmt.Errorf("download %s: %w", f.path, err)
+		}
+		err = staging.PlaceFile(f.path, f.Size, f.SHA256, cancellable{content, t})
+		if err = errors.Join(err, content.Close()); err != nil {
+			return fmt.Errorf("download %s: %w", f.path, err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.done += f.Size
+		t.Say(int(r.done>>10), int(max(1, r.all>>10)), fmt.Sprintf("%d of %d bytes are downloaded", r.done, r.all))
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d bytes are downloaded and checked", loads), staging.Complete()
+}
+
+// loadTables has Cassandra stream what was downloaded to its owners, one table of one node of the
+// backup after the other. An attempt continues with those that the one before has not ended: rows
+// that are streamed twice are the same rows.
+func loadTables(ctx context.Context, t *task) (text string, err error) {
+	if _, err := t.restoring(ctx); err != nil { // Cassandra passes over what it cannot load
+		return "", err
+	}
+	staging, err := t.Staging(t.arguments.Restore.Tag)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, staging.Close()) }()
+	tables, err := staging.Tables()
+	if err != nil {
+		return "", err
+	}
+	for i, dir := range tables {
+		if t.Cancelled() {
+			return "", ErrCancelled
+		}
+		t.Say(i, len(tables), fmt.Sprintf("streams %s, %d of %d", path.Base(path.Dir(dir))+"."+path.Base(dir), i+1,
+			len(tables)))
+		if err := t.JVM.BulkLoad(ctx, path.Join(layout.DataDir, dir)); err != nil {
+			return "", err
+		}
+		if err := staging.Loaded(dir); err != nil {
+			return "", err
+		}
+	}
+	return "streamed to all that own it", nil
+}
+
+// restoring reads what the backup has, and says what of it cannot come back.
+func (t *task) restoring(ctx context.Context) (*restoring, error) {
+	a := t.arguments.Restore
+	view, err := t.Ring(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(a.Members, view.HostID) {
+		return nil, fmt.Errorf("node %s was no member when the restore began", view.HostID)
+	}
+	r := &restoring{task: t, view: view}
+	if r.from, err = t.Store(ctx, &a.Store); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	backup, err := readObject[format.Backup](ctx, r.from, format.BackupKey(string(a.Cluster), a.Backup))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, r.noBackup(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	share := restore.Share(backup.Nodes, a.Members, view.HostID)
+	if r.idle = len(share) == 0; r.idle && len(backup.Nodes) > 0 {
+		share = []string{backup.Nodes[0].HostID}
+	}
+	for _, member := range share {
+		m, err := readObject[format.Manifest](ctx, r.from, format.ManifestKey(string(a.Cluster), a.Backup, member))
+		if err != nil {
+			return nil, err
+		}
+		r.manifests = append(r.manifests, m)
+	}
+	return r, r.check(ctx)
+}
+
+// noBackup names those that there are.
+func (r *restoring) noBackup(ctx context.Context) error {
+	a := r.arguments.Restore
+	prefix, there := format.BackupPrefix(string(a.Cluster)), []string{}
+	err := r.from.List(ctx, prefix, func(o store.Object) error {
+		there = append(there, strings.TrimSuffix(strings.TrimPrefix(o.Key, prefix), ".json"))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	has := "none"
+	if n := len(there); n > 0 {
+		has = strings.Join(there[max(0, n-5):], ", ")
+	}
+	return fmt.Errorf("backup: the store has no backup %s of the cluster with uid %s, or not all of it; the last "+
+		"that it has: %s", a.Backup, a.Cluster, has)
+}
+
+// check says what of the backup these tables cannot hold.
+func (r *restoring) check(ctx context.Context) error {
+	has := map[string]restore.Schema{} // by keyspace
+	for _, wanted := range r.arguments.Restore.Tables {
+		keyspace, _, _ := strings.Cut(wanted.Target(), ".")
+		if _, known := has[keyspace]; !known {
+			if r.view.Keyspaces[keyspace] == "" {
+				return fmt.Errorf("tables: there is no keyspace %s: create it and table %s first", keyspace,
+					wanted.Target())
+			}
+			text, err := r.JVM.Describe(ctx, keyspace)
+			if err != nil {
+				return err
+			}
+			has[keyspace] = restore.ParseSchema(text)
+		}
+		for _, m := range r.manifests {
+			table, err := tableOf(m, wanted.From)
+			if err != nil {
+				return err
+			}
+			had := restore.ParseSchema(table.Schema)
+			if problem := restore.TableProblem(wanted, had, has[keyspace]); problem != "" {
+				return errors.New(problem)
+			}
+			for _, s := range table.SSTables {
+				if problem := restore.FormatProblem(&r.Record.Spec.Configuration, s.Name); problem != "" {
+					return errors.New(problem)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func tableOf(m *format.Manifest, name string) (*format.Table, error) {
+	for i := range m.Tables {
+		if t := &m.Tables[i]; t.Keyspace+"."+t.Name == name {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("tables: backup %s has no table %s", m.Backup, name)
+}
+
+// files that this node is to load. Indexes are built when rows arrive.
+func (r *restoring) files() ([]staged, error) {
+	var out []staged
+	if r.idle {
+		return nil, nil
+	}
+	for _, m := range r.manifests {
+		for _, wanted := range r.arguments.Restore.Tables {
+			table, err := tableOf(m, wanted.From)
+			if err != nil {
+				return nil, err
+			}
+			keyspace, name, _ := strings.Cut(wanted.Target(), ".")
+			for _, s := range table.SSTables {
+				for _, f := range s.Files {
+					if !strings.Contains(s.Name, "/") && !strings.HasPrefix(f.Name, "SAI") {
+						out = append(out, staged{f, path.Join(m.Node.HostID, keyspace, name, s.Name+"-"+f.Name)})
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// room is an error if the volume may become full: by what is downloaded, and by what comes to this
+// node when all load, which is as much for each replica if they hold alike.
+func (r *restoring) room(loads int64) error {
+	most, name := int64(1), ""
+	for _, wanted := range r.arguments.Restore.Tables {
+		keyspace, _, _ := strings.Cut(wanted.Target(), ".")
+		name = keyspace
+		_, options, err := ring.SplitReplication(r.view.Keyspaces[keyspace])
+		if err != nil {
+			return fmt.Errorf("keyspace %s: %w", keyspace, err)
+		}
+		replicas := int64(0)
+		for _, text := range options {
+			n, _ := strconv.ParseInt(text, 10, 32) // what is no number is no datacenter
+			replicas += n
+		}
+		most = max(most, replicas)
+	}
+	_, free, err := r.Room(name)
+	if err != nil {
+		return err
+	}
+	if need := r.all + most*loads; free < need {
+		return fmt.Errorf("the data volume has room for %d bytes, and %d are needed: %d to download, and about %d "+
+			"times the %d that are loaded", free, need, r.all, most, loads)
+	}
+	return nil
+}
+
+// cancellable ends when the operation is to.
+type cancellable struct {
+	io.Reader
+	t *task
+}
+
+// Read implements io.Reader.
+func (c cancellable) Read(p []byte) (int, error) {
+	if c.t.Cancelled() {
+		return 0, ErrCancelled
+	}
+	return c.Reader.Read(p) //nolint:wrapcheck // who reads says what
+}

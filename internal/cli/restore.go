@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+const restoreLong = `Adds what tables had in a backup to tables of a cluster that serves clients: what was
+written later wins. The tables must be there, with the same columns; if one is not, the
+restore says how to create it.
+
+It creates a CassandraRestore, with your rights. With --wait it says how far that is, and
+ends with it. Deleting the CassandraRestore cancels it; rows that came back stay.`
+
+// restoring are the flags of a restore.
+type restoring struct {
+	spec     v1alpha1.CassandraRestoreSpec
+	source   string
+	tables   []string
+	deadline time.Duration
+	wait     bool
+}
+
+func newRestore(s *settings) *cobra.Command {
+	var r restoring
+	cmd := &cobra.Command{
+		Use: "restore CLUSTER", Short: "Bring tables of a backup back into a cluster", Long: restoreLong,
+		Args: oneCluster,
+		Example: "  kubectl helenus restore orders --store main --backup 20261125T030000Z-1a2b3c4d " +
+			"--table shop.orders=shop.orders_old --wait",
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.giveRestore(ctx, c, args[0], r)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.spec.Store.Name, "store", "", "the CassandraBackupStore by its `name`")
+	flags.StringVar(&r.spec.Backup, "backup", "", "the `id` of the backup, as kubectl helenus backups shows it")
+	flags.StringVar(&r.source, "source", "", "the `uid` of the cluster that it was taken of, if that is another one")
+	flags.StringArrayVar(&r.tables, "table", nil, "a `table` as keyspace.table, or as keyspace.table=keyspace.table "+
+		"if another one gets its rows; can be repeated")
+	flags.DurationVar(&r.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
+	flags.BoolVar(&r.wait, "wait", false, "wait until it has finished")
+	for _, name := range []string{"store", "backup", "table"} {
+		_ = cmd.MarkFlagRequired(name) // it is there
+	}
+	return cmd
+}
+
+// giveRestore creates a restore, and waits for its end if that is wanted.
+func (s *settings) giveRestore(ctx context.Context, c *connection, cluster string, r restoring) error {
+	spec := r.spec
+	spec.Cluster.Name, spec.Deadline = cluster, &metav1.Duration{Duration: r.deadline}
+	if r.source != "" {
+		spec.Source = &v1alpha1.RestoreSource{UID: types.UID(r.source)}
+	}
+	for _, table := range r.tables {
+		from, to, _ := strings.Cut(table, "=")
+		spec.Tables = append(spec.Tables, v1alpha1.RestoredTable{From: from, To: to})
+	}
+	if _, err := c.cluster(ctx, cluster); err != nil {
+		return err
+	}
+	object := &v1alpha1.CassandraRestore{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace,
+		GenerateName: cluster + "-"}, Spec: spec}
+	if err := c.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("create CassandraRestore: %w", err)
+	}
+	if !r.wait {
+		_, err := fmt.Fprintf(s.streams.Out,
+			"CassandraRestore %s is created; kubectl get cassandrarestore %s shows how far it is\n", object.Name,
+			object.Name)
+		return err
+	}
+	return s.await(ctx, c, "CassandraRestore", object, func() (string, string, bool, bool) {
+		of := &object.Status
+		return fmt.Sprintf("%s %s %s", of.Phase, of.Progress, of.Message), of.Message, of.Finished(),
+			of.Phase == v1alpha1.TaskSucceeded
+	})
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// A restore is created as its flags say, and waited for until it has finished.
+func TestRestore(t *testing.T) {
+	for phase, wrong := range map[v1alpha1.TaskPhase]string{
+		v1alpha1.TaskSucceeded: "", v1alpha1.TaskFailed: "has failed: there is no table",
+	} {
+		asked := 0
+		c := to(t, interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, key client.ObjectKey,
+			object client.Object, options ...client.GetOption) error {
+			err := under.Get(ctx, key, object, options...)
+			if r, is := object.(*v1alpha1.CassandraRestore); is {
+				asked++
+				r.Status = v1alpha1.CassandraTaskStatus{Phase: v1alpha1.TaskRunning, Progress: "1/3"}
+				if asked > 2 {
+					r.Status = v1alpha1.CassandraTaskStatus{Phase: phase, Message: "there is no table"}
+				}
+			}
+			return err
+		}}, cluster("shop", "orders"))
+		d := newDesk()
+		err := d.giveRestore(t.Context(), c, "orders", restoring{wait: true, deadline: time.Hour, source: "other",
+			tables: []string{"shop.carts", "shop.orders=shop.orders_old"},
+			spec:   v1alpha1.CassandraRestoreSpec{Backup: "b-1", Store: v1alpha1.BackupStoreReference{Name: "main"}}})
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", phase, err)
+		}
+		all := &v1alpha1.CassandraRestoreList{}
+		if err := c.client.List(t.Context(), all); err != nil || len(all.Items) != 1 {
+			t.Fatalf("%d restores, %v", len(all.Items), err)
+		}
+		spec := all.Items[0].Spec
+		if spec.Cluster.Name != "orders" || spec.Store.Name != "main" || spec.Source.UID != "other" ||
+			spec.Backup != "b-1" || spec.Deadline.Duration != time.Hour ||
+			!slices.Equal(spec.Tables, []v1alpha1.RestoredTable{{From: "shop.carts"},
+				{From: "shop.orders", To: "shop.orders_old"}}) {
+			t.Errorf("created %+v", spec)
+		}
+		if out := d.out.String(); strings.Count(out, "Running 1/3") != 1 {
+			t.Errorf("said %q", out)
+		}
+	}
+}
