@@ -53,6 +53,9 @@ const (
 // DefaultCertificateLifetime is how long certificates of nodes are valid.
 const DefaultCertificateLifetime = 90 * 24 * time.Hour
 
+// DefaultClientsHold is how long clients have for each change of the authority.
+const DefaultClientsHold = 7 * 24 * time.Hour
+
 // Encryption says what is encrypted. How a ring was made is kept.
 type Encryption struct {
 	// Internode is the traffic between nodes.
@@ -100,6 +103,14 @@ type ClientEncryption struct {
 
 // Certificates are those of the nodes.
 type Certificates struct {
+	// Internode is how the authority is replaced that signs those between nodes.
+	// +optional
+	Internode *InternodeAuthority `json:"internode,omitempty"`
+
+	// Clients is how the authority is replaced by which clients know the nodes.
+	// +optional
+	Clients *ClientsAuthority `json:"clients,omitempty"`
+
 	// Lifetime of a certificate, which is replaced when two thirds of it are over. Default: 2160h,
 	// which is 90 days. The next certificate of each node has it.
 	// +optional
@@ -107,6 +118,35 @@ type Certificates struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('10m') && duration(self) <= duration('87600h')`,message=`security.encryption.certificates.lifetime must be from 10m to 87600h (ten years)`
 	Lifetime *metav1.Duration `json:"lifetime,omitempty"`
+}
+
+// InternodeAuthority is how the certificate authority of the nodes of a ring is replaced.
+type InternodeAuthority struct {
+	// RotatedAt asks for another authority in place of one that was made before this time, such as
+	// now. A time in the future is waited for. Without it an authority is replaced when two thirds
+	// of its life, which is ten years, are over.
+	// +optional
+	RotatedAt *metav1.Time `json:"rotatedAt,omitempty"`
+}
+
+// ClientsAuthority is how the certificate authority by which clients know the nodes is replaced.
+type ClientsAuthority struct {
+	// RotatedAt asks for another authority in place of one that was made before this time, such as
+	// now. A time in the future is waited for. Without it an authority is replaced when two thirds
+	// of its life, which is ten years, are over.
+	// +optional
+	RotatedAt *metav1.Time `json:"rotatedAt,omitempty"`
+
+	// Hold is how long ConfigMap <cluster>-clients-ca has the certificates of both authorities
+	// before nodes show what the new one has signed, and again before the old one is dropped.
+	// Clients take the ConfigMap over in that time. Default: 168h, which is a week; with
+	// clientCertificates: Required the old one is not dropped before it ends, unless hold is given:
+	// clients may have certificates that it has signed.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('8760h')`,message=`security.encryption.certificates.clients.hold must be from 0s to 8760h (a year)`
+	Hold *metav1.Duration `json:"hold,omitempty"`
 }
 
 // EncryptionStatus says what is encrypted in a ring: what all of its nodes run. While they are
@@ -120,9 +160,57 @@ type EncryptionStatus struct {
 	// +optional
 	Clients EncryptionMode `json:"clients,omitempty"`
 
-	// NextExpiry is when the first of the certificates ends that the nodes have now.
+	// Authorities that nodes and clients trust: one of each use, two while one replaces the other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Authorities []AuthorityStatus `json:"authorities,omitempty"`
+
+	// NextExpiry is when the first of the certificates ends that the nodes have now, or an
+	// authority of theirs.
 	// +optional
 	NextExpiry *metav1.Time `json:"nextExpiry,omitempty"`
+
+	// EndsWithinDays is 14, 7 or 1 if that is so soon, although it should have been renewed long
+	// before.
+	// +optional
+	// +kubebuilder:validation:Enum=14;7;1
+	EndsWithinDays int32 `json:"endsWithinDays,omitempty"`
+}
+
+// AuthorityStage is where a certificate authority is on its way.
+//
+// +kubebuilder:validation:Enum=Introduced;Signing;Retired
+type AuthorityStage string
+
+const (
+	// AuthorityIntroduced – nodes and clients come to trust it; it signs nothing yet.
+	AuthorityIntroduced AuthorityStage = "Introduced"
+	// AuthoritySigning – it signs the certificates of the nodes.
+	AuthoritySigning AuthorityStage = "Signing"
+	// AuthorityRetired – it is trusted, and signs nothing any more.
+	AuthorityRetired AuthorityStage = "Retired"
+)
+
+// AuthorityStatus is a certificate authority of a ring.
+type AuthorityStatus struct {
+	// Use of the certificates that it signs.
+	// +required
+	Use CertificateUse `json:"use"`
+
+	// Fingerprint of its certificate: SHA-256 in hexadecimal digits.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Fingerprint string `json:"fingerprint"`
+
+	// NotAfter is when it ends.
+	// +required
+	NotAfter metav1.Time `json:"notAfter"`
+
+	// Stage of it: Introduced, Signing, Retired.
+	// +required
+	Stage AuthorityStage `json:"stage"`
 }
 
 // NodeEncryption is how a node encrypts.
@@ -192,6 +280,18 @@ type CertificateStatus struct {
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
+	// Authority is the fingerprint of the one that has signed it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Authority string `json:"authority,omitempty"`
+
+	// Trusted are the fingerprints of the authorities that Cassandra trusts since it shows it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=64
+	Trusted []string `json:"trusted,omitempty"`
+
 	// Problem says why the one that Secret <node>-<use>-tls holds is not taken; empty if it is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -213,11 +313,37 @@ func (s *CassandraClusterSpec) Encryption() NodeEncryption {
 	return out
 }
 
+// RotatedAt is the time before which an authority of a use is replaced; nil for none.
+func (s *CassandraClusterSpec) RotatedAt(use CertificateUse) *metav1.Time {
+	c := s.certificates()
+	switch {
+	case use == UseInternode && c.Internode != nil:
+		return c.Internode.RotatedAt
+	case use == UseClients && c.Clients != nil:
+		return c.Clients.RotatedAt
+	}
+	return nil
+}
+
+// ClientsHold is how long clients have for each change of the authority; nil if nobody says so.
+func (s *CassandraClusterSpec) ClientsHold() *metav1.Duration {
+	if c := s.certificates().Clients; c != nil {
+		return c.Hold
+	}
+	return nil
+}
+
+func (s *CassandraClusterSpec) certificates() Certificates {
+	if s.Security == nil || s.Security.Encryption == nil || s.Security.Encryption.Certificates == nil {
+		return Certificates{}
+	}
+	return *s.Security.Encryption.Certificates
+}
+
 // CertificateLifetime is how long certificates of nodes are to be valid.
 func (s *CassandraClusterSpec) CertificateLifetime() time.Duration {
-	if s.Security == nil || s.Security.Encryption == nil || s.Security.Encryption.Certificates == nil ||
-		s.Security.Encryption.Certificates.Lifetime == nil {
-		return DefaultCertificateLifetime
+	if of := s.certificates().Lifetime; of != nil {
+		return of.Duration
 	}
-	return s.Security.Encryption.Certificates.Lifetime.Duration
+	return DefaultCertificateLifetime
 }

@@ -30,6 +30,8 @@ const (
 	EventNodeFailed = "NodeFailed"
 	// EventDataLost – the data of a member is not on its disk.
 	EventDataLost = "DataLost"
+	// EventCertificateEnds – a certificate or an authority ends within 14, 7 or 1 days.
+	EventCertificateEnds = "CertificateEnds"
 	// EventCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
 	EventCertificateNotRenewed = "CertificateNotRenewed"
 	// EventJVMRestarted – a JVM has ended that nobody had asked to end, and is started again.

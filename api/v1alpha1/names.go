@@ -63,6 +63,9 @@ const (
 	AnnotationReplacedAgent = Group + "/replaced-agent"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
+	// AnnotationSince is since when the ConfigMap with the authority of clients has what it has, in
+	// RFC 3339.
+	AnnotationSince = "helenus.io/since"
 	// AnnotationAddress is the address of the pod that the certificate in a Secret names.
 	AnnotationAddress = Group + "/address"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.

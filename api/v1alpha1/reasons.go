@@ -116,6 +116,9 @@ const (
 
 // What else the operator holds back. In status.blocked of a CassandraCluster.
 const (
+	// BlockedAuthorityStageIncomplete – a node has not proven yet the certificate, or the trust, that
+	// the next stage of the replacement of an authority rests on.
+	BlockedAuthorityStageIncomplete Reason = "AuthorityStageIncomplete"
 	// BlockedCAModified – the Secret of the certificate authority was edited.
 	BlockedCAModified Reason = "CAModified"
 	// BlockedCAMissing – the Secret of the certificate authority was deleted.
@@ -299,6 +302,9 @@ const (
 	NoticeShortGCGrace Reason = "ShortGCGrace"
 	// NoticeClocksDiffer – the clock of a node differs from those of most others.
 	NoticeClocksDiffer Reason = "ClocksDiffer"
+	// NoticeClientsAuthorityChanges – clients have time to take over the authority by which they know
+	// the nodes.
+	NoticeClientsAuthorityChanges Reason = "ClientsAuthorityChanges"
 	// NoticeCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
 	NoticeCertificateNotRenewed Reason = "CertificateNotRenewed"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.

@@ -120,6 +120,8 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.setOwners(ctx, w)
 	case plan.PutLedger:
 		return p.putLedger(ctx, w.Ledger)
+	case plan.RotateAuthority:
+		return p.rotateAuthority(ctx, w)
 	case plan.IssueAuthority, plan.IssueCertificate:
 		return p.certificate(ctx, w)
 	case plan.MakePasswords:
@@ -309,6 +311,13 @@ func (p *pass) applyStatus(ctx context.Context, w plan.Write) error {
 
 func (p *pass) certificate(ctx context.Context, w plan.Write) error {
 	secret := w.Object.DeepCopyObject().(*corev1.Secret)
+	if w.UID != "" { // before the authority: whoever has signed since by a later stage is not overwritten
+		have := &corev1.Secret{}
+		if err := p.Live.Get(ctx, client.ObjectKeyFromObject(secret), have); err != nil {
+			return fmt.Errorf("read certificate: %w", err)
+		}
+		secret.ResourceVersion = have.ResourceVersion
+	}
 	fill := p.fillAuthority
 	if w.Verb == plan.IssueCertificate {
 		fill = p.fillCertificate

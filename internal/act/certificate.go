@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/pki"
 )
@@ -25,6 +27,45 @@ func (p *pass) fillAuthority(_ context.Context, secret *corev1.Secret) error {
 		pki.KeyBundle: pair.Certificate}
 	secret.Annotations = map[string]string{v1alpha1.AnnotationContent: render.ContentHash(secret)}
 	return nil
+}
+
+// rotateAuthority has an authority go on to its next stage. In one write of the version that was
+// seen it changes who signs and who is trusted: no certificate is ever signed by anything else.
+func (p *pass) rotateAuthority(ctx context.Context, w plan.Write) error {
+	secret := &corev1.Secret{}
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(w.Object.(*corev1.Secret)), secret); err != nil {
+		return fmt.Errorf("read certificate authority: %w", err)
+	}
+	if w.UID == "" || secret.UID != w.UID || render.Edited(secret) ||
+		secret.Annotations[v1alpha1.AnnotationContent] != w.Object.GetAnnotations()[v1alpha1.AnnotationContent] {
+		return fmt.Errorf("rotate certificate authority: Secret %s is another one than was seen", secret.Name)
+	}
+	seen, data := secret.DeepCopy(), secret.Data
+	authorities, err := pki.ParseCertificates(data[pki.KeyBundle])
+	switch next := data[pki.KeyNextCertificate]; {
+	case err != nil:
+		return fmt.Errorf("read Secret %s: %w", secret.Name, err)
+	case next != nil:
+		data[pki.KeyBundle] = slices.Concat(next, data[pki.KeyCertificate])
+		data[pki.KeyCertificate], data[pki.KeyPrivateKey] = next, data[pki.KeyNextKey]
+		delete(data, pki.KeyNextCertificate)
+		delete(data, pki.KeyNextKey)
+	case len(authorities) > 1:
+		data[pki.KeyBundle] = data[pki.KeyCertificate]
+	default:
+		pair, err := pki.NewAuthority(p.owner.Namespace+"/"+p.owner.Name, p.Now())
+		if err != nil {
+			return fmt.Errorf("make certificate authority: %w", err)
+		}
+		data[pki.KeyNextCertificate], data[pki.KeyNextKey] = pair.Certificate, pair.Key
+		data[pki.KeyBundle] = slices.Concat(data[pki.KeyCertificate], pair.Certificate)
+	}
+	secret.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(secret)
+	if err := p.Client.Patch(ctx, secret, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
+		return err
+	}
+	return p.wrote(secret)
 }
 
 // fillCertificate signs a certificate for the node that the Secret is labelled with. What was

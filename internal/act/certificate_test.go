@@ -97,3 +97,78 @@ func TestCertificatesOfCassandraSayWhereItIs(t *testing.T) {
 		}
 	}
 }
+
+// An authority is introduced, signs, and is alone: what is signed meanwhile is trusted by what was
+// given before and after it. A plan that rests on another content changes nothing.
+func TestAnAuthorityGoesOnStageByStage(t *testing.T) {
+	w := writer(t, interceptor.Funcs{})
+	labels := map[string]string{v1alpha1.LabelComponent: string(v1alpha1.UseInternode)}
+	authority := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels,
+		Name: v1alpha1.AuthorityName("orders", v1alpha1.UseInternode)}}
+	do := func(verb plan.Verb, secret *corev1.Secret) error {
+		return w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: verb, Object: secret,
+			UID: secret.UID}}}, confirmed, &consistency.Store{}).Err
+	}
+	get := func(name string) *corev1.Secret {
+		t.Helper()
+		out := &corev1.Secret{}
+		if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if err := do(plan.IssueAuthority, authority); err != nil {
+		t.Fatal(err)
+	}
+	first := get(authority.Name)
+	if first.UID == "" { // the fake server gives none
+		first.UID = "uid"
+		if err := w.Client.Update(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var leaves, bundles [][]byte
+	for i, want := range []int{1, 2, 2, 1} {
+		if i > 0 {
+			seen := get(authority.Name)
+			if err := do(plan.RotateAuthority, seen); err != nil {
+				t.Fatal(err)
+			}
+			if err := do(plan.RotateAuthority, seen); err == nil || !strings.Contains(err.Error(), "another one than was seen") {
+				t.Errorf("stage %d: what rests on the stage before: %v", i, err)
+			}
+		}
+		now := get(authority.Name)
+		trusted, err := pki.ParseCertificates(now.Data[pki.KeyBundle])
+		if err != nil || len(trusted) != want || render.Edited(now) {
+			t.Fatalf("stage %d: %d authorities, want %d, error %v", i, len(trusted), want, err)
+		}
+		signer, err := pki.ParseAuthority(pki.Pair{Certificate: now.Data[pki.KeyCertificate],
+			Key: now.Data[pki.KeyPrivateKey]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := signer.IssueLeaf(pki.Leaf{Name: "node", Lifetime: time.Hour}, w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves, bundles = append(leaves, leaf.Certificate), append(bundles, now.Data[pki.KeyBundle])
+		for _, j := range []int{i - 1, i} {
+			for _, pair := range [][2]int{{i, max(j, 0)}, {max(j, 0), i}} {
+				chain, err := pki.ParseCertificates(leaves[pair[0]])
+				if err != nil {
+					t.Fatal(err)
+				}
+				bundle, err := pki.ParseCertificates(bundles[pair[1]])
+				if err != nil || pki.SignedBy(chain, bundle) == nil {
+					t.Errorf("what is signed in stage %d is not trusted in stage %d (%v)", pair[0], pair[1], err)
+				}
+			}
+		}
+	}
+	last := get(authority.Name)
+	if string(last.Data[pki.KeyCertificate]) == string(first.Data[pki.KeyCertificate]) || len(last.Data) != 3 {
+		t.Errorf("at last it has %d keys, and the same authority: %v", len(last.Data),
+			string(last.Data[pki.KeyCertificate]) == string(first.Data[pki.KeyCertificate]))
+	}
+}

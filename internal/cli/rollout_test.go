@@ -105,3 +105,23 @@ func TestWhatRestarts(t *testing.T) {
 		})
 	}
 }
+
+func TestRotateAuthority(t *testing.T) {
+	orders := cluster("shop", "orders")
+	at, hold := metav1.Now(), &metav1.Duration{Duration: 1}
+	for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+		if said, err := rotateAuthority(orders, use, at); err != nil || !strings.Contains(said, string(use)) {
+			t.Errorf("%s: %q, %v", use, said, err)
+		}
+		if got := orders.Spec.RotatedAt(use); got == nil || !got.Equal(&at) {
+			t.Errorf("%s is rotated at %v", use, got)
+		}
+		orders.Spec.Security.Encryption.Certificates.Clients = &v1alpha1.ClientsAuthority{Hold: hold}
+	}
+	if orders.Spec.RotatedAt(v1alpha1.UseInternode) == nil || orders.Spec.ClientsHold() == nil {
+		t.Error("what else was asked for is gone")
+	}
+	if _, err := rotateAuthority(orders, v1alpha1.UseAgent, at); err == nil || !strings.Contains(err.Error(), "internode") {
+		t.Errorf("of agents: %v", err)
+	}
+}

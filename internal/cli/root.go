@@ -54,6 +54,7 @@ and, with your rights, changes what they are asked to do:
   start-anyway     let a node start that was down for longer than deletions are kept
   roles-ready      say that the roles of your applications are made
   superuser reset  give the superuser the password of his Secret, whatever he has
+  rotate-authority replace a certificate authority of a ring
   clear-leftovers  remove what a cluster that is gone has left
 
 Clusters are CassandraClusters, CassandraNodes are their nodes; kubectl get, describe and
@@ -79,7 +80,7 @@ func New(version string, streams Streams) *cobra.Command {
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
-		newBackup(s), newBackups(s), newRestore(s))
+		newBackup(s), newBackups(s), newRestore(s), newRotateAuthority(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),
 		s.command(rolesReady))
 	root.AddCommand(newRollOut(s)...)

@@ -50,8 +50,8 @@ type known struct {
 	at     time.Time
 	// edited says that its content was not what we had put into it.
 	edited bool
-	// authority is the certificate of the authority of clients, which is no secret.
-	authority string
+	// trust is what its certificates say, which are no secret.
+	trust facts.Trust
 	// problem is what is wrong with it as the Secret of a superuser.
 	problem string
 	// user name, digest of it and the password, and whether there is one before, of a superuser.
@@ -69,6 +69,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 	for i := range o.pods.Items {
 		pending[o.pods.Items[i].Name] = o.pods.Items[i].Status.Phase == corev1.PodPending
 	}
+	snapshot.Trust = map[string]facts.Trust{}
 	read := func(name string, owner types.UID, believed time.Duration) error {
 		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
 			believed = 0
@@ -79,6 +80,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 			facts.Owned(k.secret, string(owner))) {
 			o.secrets = append(o.secrets, *k.secret)
 			o.edited[name] = k.edited
+			snapshot.Trust[name] = k.trust
 		}
 		return err
 	}
@@ -101,10 +103,6 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 			}
 		}
 	}
-	s.mutex.Lock()
-	snapshot.ClientsAuthority = s.known[client.ObjectKeyFromObject(cluster)][v1alpha1.AuthorityName(cluster.Name,
-		v1alpha1.UseClients)].authority
-	s.mutex.Unlock()
 	each(o, "Secret", o.secrets)
 	return nil
 }
@@ -189,9 +187,7 @@ func (s *secrets) get(
 		// A pass decides on its being there, on its labels, and on whether it is as we left it;
 		// never on what is in it.
 		k.secret, k.edited = secret, render.Edited(secret)
-		if name == v1alpha1.AuthorityName(cluster.Name, v1alpha1.UseClients) {
-			k.authority = string(secret.Data[pki.KeyBundle])
-		}
+		k.trust = trustOf(secret)
 		if owner == "" && name != v1alpha1.RolesName(cluster.Name) {
 			k.problem = render.SuperuserProblem(secret)
 			k.user = string(secret.Data[corev1.BasicAuthUsernameKey])
@@ -210,6 +206,27 @@ func (s *secrets) get(
 	}
 	s.known[cluster][name] = k
 	return k, nil
+}
+
+// trustOf is what the certificates in a Secret say; nothing if they cannot be read.
+func trustOf(secret *corev1.Secret) facts.Trust {
+	bundle, err := pki.ParseCertificates(secret.Data[pki.KeyBundle])
+	own, ownErr := pki.ParseCertificates(secret.Data[pki.KeyCertificate])
+	if err != nil || ownErr != nil {
+		return facts.Trust{}
+	}
+	out := facts.Trust{MadeAt: pki.IssuedAt(own[0]), Bundle: string(secret.Data[pki.KeyBundle])}
+	for _, a := range bundle {
+		out.Trusted = append(out.Trusted, facts.Authority{Fingerprint: pki.Fingerprint(a), MadeAt: pki.IssuedAt(a),
+			RenewAt: pki.RenewAt(a), EndsAt: a.NotAfter})
+	}
+	if by := pki.SignedBy(own, bundle); by != nil {
+		out.Signer = pki.Fingerprint(by)
+	}
+	if next, err := pki.ParseCertificates(secret.Data[pki.KeyNextCertificate]); err == nil {
+		out.Next = pki.Fingerprint(next[0])
+	}
+	return out
 }
 
 func (s *secrets) forget(cluster types.NamespacedName) {

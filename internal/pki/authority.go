@@ -4,8 +4,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -28,6 +30,9 @@ const (
 	KeyCertificate = "tls.crt"
 	KeyPrivateKey  = "tls.key"
 	KeyBundle      = "ca.crt"
+	// Those of an authority that is trusted, and signs nothing yet.
+	KeyNextCertificate = "next.crt"
+	KeyNextKey         = "next.key"
 )
 
 // Pair is a certificate and its key, both PEM.
@@ -43,14 +48,15 @@ type Authority struct {
 }
 
 // NewAuthority makes the authority of a cluster: ECDSA P-256, ten years, able to sign leaves and
-// nothing else. Name is for people.
+// nothing else. Name is for people; with the time two of one name differ in what they are called.
 func NewAuthority(name string, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("make key of authority: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name)},
+		Subject: pkix.Name{Organization: []string{"Helenus"}, CommonName: commonName(name),
+			SerialNumber: now.UTC().Format("20060102T150405.000Z")},
 		NotBefore:             now.Add(-backdated),
 		NotAfter:              now.Add(AuthorityLifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
@@ -139,9 +145,18 @@ func (a *Authority) IssueLeaf(leaf Leaf, now time.Time) (Pair, error) {
 	return sign(template, a.certificate, key, a.key)
 }
 
+// IssuedAt is when a certificate of ours was signed.
+func IssuedAt(certificate *x509.Certificate) time.Time { return certificate.NotBefore.Add(backdated) }
+
+// Fingerprint of a certificate: SHA-256 in hexadecimal digits.
+func Fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
 // RenewAt is when a certificate is to be replaced: after two thirds of its life.
 func RenewAt(certificate *x509.Certificate) time.Time {
-	issued := certificate.NotBefore.Add(backdated)
+	issued := IssuedAt(certificate)
 	return issued.Add(certificate.NotAfter.Sub(issued) / 3 * 2)
 }
 

@@ -54,6 +54,22 @@ func Verify(leaf Pair, bundle []byte, calls bool, now time.Time) (*x509.Certific
 	return own, nil
 }
 
+// SignedBy is the authority of a bundle that has signed a chain, or an authority itself; nil if
+// none has. That it has ended does not matter.
+func SignedBy(chain, bundle []*x509.Certificate) *x509.Certificate {
+	for _, a := range bundle {
+		if chain[0].Equal(a) {
+			return a
+		}
+		if _, err := chain[0].Verify(x509.VerifyOptions{Roots: poolOf([]*x509.Certificate{a}),
+			Intermediates: poolOf(chain[1:]), CurrentTime: chain[0].NotBefore,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
+			return a
+		}
+	}
+	return nil
+}
+
 // DialConfig is the configuration of a client that reaches Cassandra in the same pod: it shows its
 // own leaf, and takes whichever the other side shows that one of the authorities has signed.
 func DialConfig(leaf Pair, bundle []byte, now func() time.Time) (*tls.Config, error) {

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,15 @@ func (a trust) give(p *pod, use v1alpha1.CertificateUse) *x509.Certificate {
 		t.Fatal(err)
 	}
 	return certificates[0]
+}
+
+func fingerprintOf(t *testing.T, a trust) string {
+	t.Helper()
+	certificates, err := pki.ParseCertificates(a.bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pki.Fingerprint(certificates[0])
 }
 
 func (p *pod) put(use v1alpha1.CertificateUse, files map[string][]byte) {
@@ -199,6 +209,89 @@ func TestTLS(t *testing.T) {
 			given[p.name], given[p.name+"/clients"] = node, client
 		}
 	})
+	w.part("rotate", func(t *testing.T) {
+		old := map[v1alpha1.CertificateUse]trust{v1alpha1.UseInternode: internode, v1alpha1.UseClients: clients}
+		next := map[v1alpha1.CertificateUse]trust{v1alpha1.UseInternode: newTrust(t), v1alpha1.UseClients: newTrust(t)}
+		prove := func(p *pod, use v1alpha1.CertificateUse, by trust, trusted ...trust) *x509.Certificate {
+			t.Helper()
+			now, want := trust{signer: by.signer}, []string(nil)
+			for _, a := range trusted {
+				now.bundle = append(now.bundle, a.bundle...)
+				want = append(want, fingerprintOf(t, a))
+			}
+			leaf := now.give(p, use)
+			w.shows(p, use, leaf)
+			w.await(p.name, fmt.Sprintf("trust for %s proven", use), time.Minute, func(r *v1alpha1.CassandraNode) bool {
+				return slices.ContainsFunc(r.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
+					return c.Use == use && c.Authority == fingerprintOf(t, by) && slices.Equal(c.Trusted, want)
+				})
+			})
+			return leaf
+		}
+		uses := []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients}
+		restart := func(p *pod, id string) {
+			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
+				s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: id}}
+			})
+			w.await(p.name, "restarted", 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
+				return r.Status.Restart != nil && r.Status.Restart.ID == id && r.Status.Restart.FinishedAt != nil && r.Status.Ready
+			})
+			for began := time.Now(); ; {
+				a, _ := pods[0].ask(t).Ring.ByAddress(pods[1].address)
+				b, _ := pods[1].ask(t).Ring.ByAddress(pods[0].address)
+				if a.Live && b.Live {
+					return
+				}
+				if time.Since(began) > time.Minute {
+					t.Fatalf("after %s they see each other up: %v, %v", id, a.Live, b.Live)
+				}
+			}
+		}
+		for _, p := range pods {
+			for _, use := range uses {
+				prove(p, use, old[use], old[use], next[use])
+			}
+			pair, err := internode.signer.IssueLeaf(pki.Leaf{Name: "any", Lifetime: time.Hour}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			if _, err := p.served(layout.StoragePort, &tls.Config{InsecureSkipVerify: true,
+				GetClientCertificate: func(i *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					asked = len(i.AcceptableCAs)
+					return &own, nil
+				}}); err != nil || asked != 2 {
+				t.Errorf("node %s names %d authorities, error %v", p.name, asked, err)
+			}
+		}
+		// One shows the new one, and the other that of before: also where they connect anew.
+		prove(pods[0], v1alpha1.UseInternode, next[v1alpha1.UseInternode], next[v1alpha1.UseInternode], internode)
+		restart(pods[1], "of-two-authorities")
+		prove(pods[0], v1alpha1.UseClients, next[v1alpha1.UseClients], next[v1alpha1.UseClients], clients)
+		for _, use := range uses {
+			prove(pods[1], use, next[use], next[use], old[use])
+		}
+		for _, p := range pods {
+			for _, use := range uses {
+				if leaf := prove(p, use, next[use], next[use]); use == v1alpha1.UseInternode {
+					given[p.name] = leaf
+				}
+			}
+		}
+		restart(pods[0], "of-the-new-authority")
+		if err := speaks(t, pods[0], asClient); err == nil {
+			t.Error("one who trusts the authority of before alone trusts the new one")
+		}
+		internode, clients = next[v1alpha1.UseInternode], next[v1alpha1.UseClients]
+		asClient.RootCAs = clients.pool()
+		if err := speaks(t, pods[0], asClient); err != nil {
+			t.Error(err)
+		}
+	})
 	w.part("garbage", func(t *testing.T) {
 		p := pods[0]
 		refused := func(want string) {
@@ -222,7 +315,8 @@ func TestTLS(t *testing.T) {
 			s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "with-garbage"}}
 		})
 		w.await(p.name, "restarted", 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Restart != nil && r.Status.Restart.FinishedAt != nil && r.Status.Ready
+			return r.Status.Restart != nil && r.Status.Restart.ID == "with-garbage" &&
+				r.Status.Restart.FinishedAt != nil && r.Status.Ready
 		})
 		leaf := given[p.name]
 		got, err := p.served(layout.StoragePort, &tls.Config{InsecureSkipVerify: true})
@@ -238,7 +332,8 @@ func TestTLS(t *testing.T) {
 			s.Restart = &v1alpha1.RestartIntent{Intent: v1alpha1.Intent{ID: "required"}}
 		})
 		w.await(p.name, "restarted", 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
-			return r.Status.Restart != nil && r.Status.Restart.FinishedAt != nil && r.Status.Ready
+			return r.Status.Restart != nil && r.Status.Restart.ID == "required" && r.Status.Restart.FinishedAt != nil &&
+				r.Status.Ready
 		})
 		for name, config := range map[string]*tls.Config{"plain": nil, "without a certificate": asClient} {
 			if err := speaks(t, p, config); err == nil {

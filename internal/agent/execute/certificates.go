@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"reflect"
@@ -130,12 +131,16 @@ func (a *Agent) change(use v1alpha1.CertificateUse, change func(*node.Certificat
 func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) effect {
 	return func(ctx context.Context) result {
 		written := false
+		given, leaves := map[v1alpha1.CertificateUse]config.Files{}, map[v1alpha1.CertificateUse]*x509.Certificate{}
 		for _, use := range action.Uses {
 			files, own, err := a.given(use)
 			if err != nil {
 				return result{err: err}
 			}
-			if served, err := a.served(ctx, use); err == nil && served.Equal(own) {
+			given[use], leaves[use] = files, own
+			trusts, _ := a.host.Files.Read(config.TrustFile(use))
+			if served, err := a.served(ctx, use); err == nil && served.Equal(own) &&
+				bytes.Equal(trusts, files[config.TrustFile(use)]) {
 				continue
 			}
 			for _, name := range slices.Backward(slices.Sorted(maps.Keys(files))) { // the key is the last
@@ -151,10 +156,7 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 			}
 		}
 		for _, use := range action.Uses {
-			_, own, err := a.given(use)
-			if err != nil {
-				return result{err: err}
-			}
+			own := leaves[use]
 			served, err := a.served(ctx, use)
 			switch {
 			case err != nil:
@@ -162,12 +164,14 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 				err = fmt.Errorf("certificate %s for %s is shown after a reload, and Cassandra was given %s: its "+
 					"log says why", serialOf(served), use, serialOf(own))
 			}
+			by, trusted := authoritiesOf(use, given[use])
 			a.change(use, func(c *node.Certificate) {
 				if err != nil {
 					c.Problem = err.Error()
 					return
 				}
 				c.Given, c.Served, c.NotAfter, c.Problem = serialOf(own), serialOf(own), own.NotAfter, ""
+				c.Authority, c.Trusted = by, trusted
 			})
 			if err != nil {
 				return result{err: err}
@@ -175,6 +179,24 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 		}
 		return result{}
 	}
+}
+
+// authoritiesOf are the fingerprints of the authority that has signed a certificate, and of those
+// that are trusted with it. The files are verified.
+func authoritiesOf(use v1alpha1.CertificateUse, files config.Files) (by string, trusted []string) {
+	bundle, err := pki.ParseCertificates(files[config.TrustFile(use)])
+	_, chain := pem.Decode(files[config.KeyFile(use)])
+	own, ownErr := pki.ParseCertificates(chain)
+	if err != nil || ownErr != nil {
+		return "", nil
+	}
+	for _, authority := range bundle {
+		trusted = append(trusted, pki.Fingerprint(authority))
+	}
+	if signer := pki.SignedBy(own, bundle); signer != nil {
+		by = pki.Fingerprint(signer)
+	}
+	return by, trusted
 }
 
 func (a *Agent) served(ctx context.Context, use v1alpha1.CertificateUse) (*x509.Certificate, error) {

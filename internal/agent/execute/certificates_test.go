@@ -88,6 +88,10 @@ func TestACertificateIsRenewedWhenCassandraShowsIt(t *testing.T) {
 			t.Errorf("Cassandra shows another one: %+v, error %v", c, got.err)
 		case !deaf && (got.err != nil || c.Served == "" || c.Served == serialOf(f.before) || c.Problem != ""):
 			t.Errorf("%+v, error %v", c, got.err)
+		case !deaf && (len(c.Trusted) != 1 || c.Authority != c.Trusted[0]):
+			t.Errorf("signed by %q, trusted %q", c.Authority, c.Trusted)
+		case deaf && c.Trusted != nil:
+			t.Errorf("trusts %q, and nothing is proven", c.Trusted)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -53,13 +55,35 @@ func (c *Certificates) Served(ctx context.Context, use v1alpha1.CertificateUse, 
 	if err != nil {
 		return nil, err
 	}
+	own, accepted := config.Certificates[0], [][]byte(nil)
+	config.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		accepted = asked.AcceptableCAs
+		return &own, nil
+	}
 	dialer := &tls.Dialer{Config: config}
 	connection, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(c.address, portOf[use]).String())
 	if err != nil {
 		return nil, fmt.Errorf("shake hands with Cassandra: %w", err)
 	}
 	defer connection.Close() //nolint:errcheck // nothing was sent
+	trusted, err := pki.ParseCertificates(bundle)
+	if err != nil {
+		return nil, err
+	}
+	if !names(accepted, trusted) {
+		return nil, errors.New("shake hands with Cassandra: it trusts other authorities than it was given")
+	}
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// names says that authorities, by their names, are those that are trusted. One that asks for no
+// certificate names none, and trusts none.
+func names(authorities [][]byte, trusted []*x509.Certificate) bool {
+	is := func(a *x509.Certificate) func([]byte) bool {
+		return func(name []byte) bool { return bytes.Equal(name, a.RawSubject) }
+	}
+	return len(authorities) == 0 || len(authorities) == len(trusted) &&
+		!slices.ContainsFunc(trusted, func(a *x509.Certificate) bool { return !slices.ContainsFunc(authorities, is(a)) })
 }
 
 // Dial is the configuration of a connection of CQL to the own node.

@@ -21,7 +21,7 @@ func TestARingIsMadeWithEncryptionUnlessItIsOlder(t *testing.T) {
 		ClientCertificates: v1alpha1.ClientCertificatesNone}); made == nil || *made != want {
 		t.Fatalf("made with %+v, want %+v", made, want)
 	}
-	if m := w.snapshot.Shared.ConfigMaps["orders-clients-ca"]; m == nil || m.Data["ca.crt"] != "certificate" {
+	if m := w.snapshot.Shared.ConfigMaps["orders-clients-ca"]; m == nil || m.Data["ca.crt"] != w.snapshot.Trust["orders-clients-ca"].Bundle {
 		t.Errorf("clients find %+v", m)
 	}
 	w.snapshot.Ledger.MadeWith.Encryption = nil

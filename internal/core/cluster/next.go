@@ -44,6 +44,7 @@ var entries = []entry{
 	{name: "VolumesAndPods", run: upkeepOf((*upkeep.Keeper).VolumesAndPods)},
 	{name: "Agents", run: upkeepOf((*upkeep.Keeper).Agents)},
 	{name: "Seeds", run: upkeepOf((*upkeep.Keeper).PublishSeeds)},
+	{name: "Authorities", when: hasRing, run: rotateAuthorities},
 
 	{name: "TaskResults", run: reportTasks},
 	{name: "RepairStatus", when: hasRing, run: reportRepairs},
@@ -125,6 +126,8 @@ func upkeepOf(run func(*upkeep.Keeper) plan.Result) func(*pass) plan.Result {
 }
 
 func sharedObjects(p *pass) plan.Result { return p.keeper.SharedObjects(p.engine.RangesMove()) }
+
+func rotateAuthorities(p *pass) plan.Result { return p.keeper.RotateAuthorities(p.rules) }
 
 func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
 

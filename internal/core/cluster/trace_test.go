@@ -32,6 +32,7 @@ func TestTraces(t *testing.T) {
 		"forms-two-datacenters":                  traceTwoDatacenters,
 		"forms-with-passwords":                   tracePasswords,
 		"rotates-the-superuser":                  traceRotation,
+		"rotates-an-authority":                   traceRotateAuthority,
 		"resets-the-superuser":                   traceReset,
 		"excludes-a-straggler":                   traceStraggler,
 		"excludes-a-straggler-whose-pod-is-gone": traceStragglerWithoutPod,

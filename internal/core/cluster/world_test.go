@@ -215,11 +215,11 @@ func (w *world) do(write plan.Write) {
 				secret.Annotations = map[string]string{}
 			}
 			secret.Annotations[v1alpha1.AnnotationRenewAfter] = w.now.Add(1000 * time.Hour).Format(time.RFC3339)
-			if secret.Name == "orders-clients-ca" {
-				w.snapshot.ClientsAuthority = "certificate"
-			}
+			w.sign(write.Verb, secret)
 		}
 		w.put(write.Object)
+	case plan.RotateAuthority:
+		w.rotate(write)
 	case plan.MakePasswords:
 		secret := write.Object.(*corev1.Secret)
 		secret.UID = w.uid("object")
@@ -538,6 +538,7 @@ func (w *world) agent(n *facts.Node) {
 		}
 	}
 	w.configure(n)
+	status.Certificates = w.prove(n)
 	if n.Agent.Ring != nil {
 		status.Phase, status.Tokens = v1alpha1.PhaseNormal, w.tokens[n.Name]
 	}

@@ -34,8 +34,8 @@ type Snapshot struct {
 	Shared Shared
 	// Edited are the names of the Secrets with certificates whose content somebody changed.
 	Edited map[string]bool
-	// ClientsAuthority is the certificate of the authority of clients; empty if there is none.
-	ClientsAuthority string
+	// Trust is what Secrets with certificates of Cassandra hold, by their names.
+	Trust map[string]Trust
 	// Passwords of a ring that asks for them, or is to.
 	Passwords Passwords
 	// Ledger as it is; nil if there is none.

@@ -38,6 +38,8 @@ type Rules struct {
 	Undelivered []Guard[Kept]
 	// Encryption on the nodes before they get the next stage of encryption.
 	Encryption []Guard[Encrypting]
+	// Authority on the nodes before an authority goes on to its next stage.
+	Authority []Guard[Rotating]
 	// Drain on the members of a ring that is to stop, before they are drained.
 	Drain []Guard[Nodes]
 }
@@ -51,7 +53,7 @@ func All() Rules {
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Withdrawing: withdrawing,
 		Cleanup: cleanup, Repair: repair, Backup: backup,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
-		Encryption: encryption,
-		Drain:      drain, Replace: replace,
+		Encryption: encryption, Authority: authority,
+		Drain: drain, Replace: replace,
 	}
 }

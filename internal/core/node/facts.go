@@ -181,6 +181,9 @@ type Certificate struct {
 	// at NotAfter.
 	Served   string
 	NotAfter time.Time
+	// Authority that has signed that one, and those that are Trusted with it, by fingerprints.
+	Authority string
+	Trusted   []string
 }
 
 // Doing is an action that is being carried out.

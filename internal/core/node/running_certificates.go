@@ -31,12 +31,16 @@ func proveCertificates(p *pass) outcome {
 	return act(ProveCertificates{Uses: uses, Why: "Cassandra has not shown the certificates yet that it was given"})
 }
 
+// mostTrusted is the bound of the schema.
+const mostTrusted = 8
+
 func (p *pass) reportCertificates(s *v1alpha1.CassandraNodeStatus) {
 	for _, c := range p.Certificates {
 		if c.Served == "" && c.Problem == "" {
 			continue
 		}
-		out := v1alpha1.CertificateStatus{Use: c.Use, SerialNumber: c.Served, Problem: words.Shorten(c.Problem, 1024)}
+		out := v1alpha1.CertificateStatus{Use: c.Use, SerialNumber: c.Served, Authority: c.Authority,
+			Trusted: c.Trusted[:min(len(c.Trusted), mostTrusted)], Problem: words.Shorten(c.Problem, 1024)}
 		if !c.NotAfter.IsZero() {
 			out.NotAfter = &metav1.Time{Time: c.NotAfter}
 		}

@@ -50,7 +50,10 @@ const (
 	PutLedger Verb = "PutLedger"
 	// IssueAuthority makes the cluster's certificate authority, a Secret that must not exist.
 	IssueAuthority Verb = "IssueAuthority"
-	// IssueCertificate makes or renews the certificate of a node's agent.
+	// RotateAuthority has the Secret of an authority, by UID and with the content that was seen, go on
+	// to its next stage: another authority is made, which is trusted; that signs; the one before is dropped.
+	RotateAuthority Verb = "RotateAuthority"
+	// IssueCertificate makes a certificate of a node, or renews it by UID.
 	IssueCertificate Verb = "IssueCertificate"
 	// MakePasswords makes a Secret with passwords of the ring's roles, which must not exist.
 	MakePasswords Verb = "MakePasswords"

@@ -254,13 +254,13 @@ func CertificateSecret(owner Owner, use v1alpha1.CertificateUse, record *v1alpha
 	return secret
 }
 
-// ClientsAuthority is the ConfigMap with the certificate by which clients know the nodes.
-func ClientsAuthority(owner Owner, certificate string) *corev1.ConfigMap {
+// ClientsAuthority is the ConfigMap with the certificates by which clients know the nodes.
+func ClientsAuthority(owner Owner, certificates string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: owner.meta(v1alpha1.AuthorityName(owner.Name, v1alpha1.UseClients),
 			string(v1alpha1.UseClients)),
-		Data: map[string]string{corev1.ServiceAccountRootCAKey: certificate},
+		Data: map[string]string{corev1.ServiceAccountRootCAKey: certificates},
 	}
 }
 

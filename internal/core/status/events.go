@@ -117,6 +117,18 @@ func (c *changes) steps() {
 
 // certificates tells when one is not renewed: nothing else does, before it ends.
 func (c *changes) certificates() {
+	within := func(s v1alpha1.CassandraClusterStatus) *v1alpha1.EncryptionStatus {
+		if s.Security == nil || s.Security.Encryption == nil {
+			return &v1alpha1.EncryptionStatus{}
+		}
+		return s.Security.Encryption
+	}
+	if old, now := within(c.before).EndsWithinDays, within(c.after); now.EndsWithinDays != 0 &&
+		(old == 0 || now.EndsWithinDays < old) {
+		c.add(corev1.EventTypeWarning, v1alpha1.EventCertificateEnds, fmt.Sprintf("Ends/%d", now.EndsWithinDays), "",
+			"a certificate of the ring, or an authority of it, ends at %s, within %s: no new connection is made by it "+
+				"then", now.NextExpiry.UTC().Format(time.RFC3339), words.Plural(int(now.EndsWithinDays), "day"))
+	}
 	is := func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeCertificateNotRenewed }
 	now := slices.IndexFunc(c.after.Notices, is)
 	if now < 0 || slices.ContainsFunc(c.before.Notices, is) {

@@ -194,3 +194,51 @@ func TestWhatEventsAreMadeOf(t *testing.T) {
 		t.Errorf("of one that is no member: %s", got)
 	}
 }
+
+func TestTheEndOfACertificateIsToldThreeTimes(t *testing.T) {
+	at := func(days int32) v1alpha1.CassandraClusterStatus {
+		ends := metav1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+		return v1alpha1.CassandraClusterStatus{Security: &v1alpha1.SecurityStatus{
+			Encryption: &v1alpha1.EncryptionStatus{NextExpiry: &ends, EndsWithinDays: days}}}
+	}
+	told := 0
+	before := v1alpha1.CassandraClusterStatus{}
+	for _, days := range []int32{0, 14, 14, 7, 7, 1, 1, 14, 0} {
+		for _, e := range status.Events(before, at(days)) {
+			if told++; e.Reason != v1alpha1.EventCertificateEnds || !strings.Contains(e.Message, "2026-12-01") {
+				t.Errorf("%d days: %+v", days, e)
+			}
+		}
+		before = at(days)
+	}
+	if told != 3 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+func TestWhatEndsSoonIsSaid(t *testing.T) {
+	now := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		leaf, authority time.Duration
+		want            int32
+	}{
+		{30 * 24 * time.Hour, 1000 * 24 * time.Hour, 0}, {13 * 24 * time.Hour, 1000 * 24 * time.Hour, 14},
+		{7 * 24 * time.Hour, 1000 * 24 * time.Hour, 7}, {time.Hour, 1000 * 24 * time.Hour, 1},
+		{30 * 24 * time.Hour, 5 * 24 * time.Hour, 7},
+	} {
+		ends := metav1.NewTime(now.Add(c.leaf))
+		s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Name: "orders"}},
+			Nodes: map[string]*facts.Node{"a": {Name: "a", Record: &v1alpha1.CassandraNode{
+				Status: v1alpha1.CassandraNodeStatus{Certificates: []v1alpha1.CertificateStatus{{NotAfter: &ends}}}}}},
+			Trust: map[string]facts.Trust{"orders-internode-ca": {Signer: "a", Next: "b", Trusted: []facts.Authority{
+				{Fingerprint: "a", EndsAt: now.Add(c.authority)}, {Fingerprint: "b", EndsAt: now.Add(2 * c.authority)}}}},
+			Ledger: &ledger.Ledger{Ring: ledger.Ring{MadeWith: &ledger.MadeWith{Encryption: new(v1alpha1.NotEncrypted())}}}}
+		got := status.Of(s, plan.Plan{}, nil, nil, now).Security.Encryption
+		if got.EndsWithinDays != c.want || got.NextExpiry == nil || got.NextExpiry.Sub(now) != min(c.leaf, c.authority) {
+			t.Errorf("%+v, want %d days", got, c.want)
+		}
+		if a := got.Authorities; len(a) != 2 || a[0].Stage != v1alpha1.AuthoritySigning || a[1].Stage != v1alpha1.AuthorityIntroduced {
+			t.Errorf("authorities %+v", a)
+		}
+	}
+}

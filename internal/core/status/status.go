@@ -52,7 +52,7 @@ func Of(s *facts.Snapshot, decided plan.Plan, failure, rejected error, now time.
 		Version:     versions(s),
 		Seeds:       decided.Seeds,
 		Repair:      repairStatus(s, decided.Repair),
-		Security:    security(s),
+		Security:    security(s, now),
 		Recommended: bounded(decided.Recommended, len(decided.Recommended),
 			func(r *v1alpha1.Recommendation) (*[]string, *string) { return &r.Nodes, &r.Message }),
 		Exceptions: bounded(decided.Exceptions, len(decided.Exceptions),
@@ -78,7 +78,7 @@ func repairStatus(s *facts.Snapshot, now *v1alpha1.RepairStatus) *v1alpha1.Repai
 
 // security is how the ring is protected. One that was made by an earlier release of Helenus asks
 // for no password.
-func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
+func security(s *facts.Snapshot, now time.Time) *v1alpha1.SecurityStatus {
 	out := &v1alpha1.AuthenticationStatus{Mode: cmp.Or(s.Authentication(), v1alpha1.AuthenticationNone)}
 	if next := cmp.Or(s.NextAuthentication(), out.Mode); next != out.Mode {
 		out.Next = next
@@ -92,11 +92,11 @@ func security(s *facts.Snapshot) *v1alpha1.SecurityStatus {
 			}
 		}
 	}
-	return &v1alpha1.SecurityStatus{Authentication: out, Encryption: encryption(s)}
+	return &v1alpha1.SecurityStatus{Authentication: out, Encryption: encryption(s, now)}
 }
 
 // encryption is nil in a ring that was made by an earlier release of Helenus.
-func encryption(s *facts.Snapshot) *v1alpha1.EncryptionStatus {
+func encryption(s *facts.Snapshot, now time.Time) *v1alpha1.EncryptionStatus {
 	made := s.Encryption()
 	if made == nil {
 		return nil
@@ -113,8 +113,31 @@ func encryption(s *facts.Snapshot) *v1alpha1.EncryptionStatus {
 			}
 		}
 	}
+	near := min(s.Cluster.Spec.CertificateLifetime()/4, facts.LongestNear)
+	for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+		t := s.Trust[v1alpha1.AuthorityName(s.Cluster.Name, use)]
+		for _, a := range t.Trusted {
+			ends := metav1.NewTime(a.EndsAt)
+			out.Authorities = append(out.Authorities, v1alpha1.AuthorityStatus{Use: use, Fingerprint: a.Fingerprint,
+				NotAfter: ends, Stage: t.Stage(a.Fingerprint)})
+			if out.NextExpiry == nil || ends.Before(out.NextExpiry) {
+				out.NextExpiry, near = &ends, facts.LongestNear
+			}
+		}
+	}
+	out.Authorities = out.Authorities[:min(len(out.Authorities), mostAuthorities)]
+	if out.NextExpiry != nil {
+		for _, days := range []int32{14, 7, 1} {
+			if left := out.NextExpiry.Sub(now); left <= near && left <= time.Duration(days)*24*time.Hour {
+				out.EndsWithinDays = days
+			}
+		}
+	}
 	return out
 }
+
+// mostAuthorities is the bound of the schema.
+const mostAuthorities = 8
 
 // bounded are the first so many of a list, with their nodes, if they have any, and their messages
 // within the bounds of the schema.

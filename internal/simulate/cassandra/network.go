@@ -1,12 +1,14 @@
 package cassandra
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/simulate/timeline"
 )
@@ -131,8 +133,7 @@ func (n *Network) linked(a, b netip.Addr) bool {
 	}
 	if n.encrypts && a != b {
 		p, q := n.byAddress[a], n.byAddress[b]
-		return p == nil || q == nil || p.settings.encryption.connects(q.settings.encryption) &&
-			q.settings.encryption.connects(p.settings.encryption)
+		return p == nil || q == nil || !p.refuses(q)
 	}
 	return true
 }
@@ -142,11 +143,24 @@ func (n *Network) noteRefusals(p *Process) {
 	for _, q := range n.running {
 		a, b := p.settings.encryption, q.settings.encryption
 		if n.encrypts && q.gossips() && q.settings.clusterName == p.settings.clusterName &&
-			(!a.connects(b) || !b.connects(a)) {
+			p.refuses(q) {
 			n.refusals = append(n.refusals, fmt.Sprintf("nodes %s and %s refuse each other: %+v, %+v", p.address,
 				q.address, a, b))
 		}
 	}
+}
+
+// refuses says that one of two does not take a connection of the other: a certificate that is shown
+// by either is to be signed by an authority that the other trusts.
+func (p *Process) refuses(q *Process) bool {
+	a, b := p.settings.encryption, q.settings.encryption
+	trusts := func(p, q *Process) bool {
+		leaf := q.certificates[v1alpha1.UseInternode]
+		return leaf == nil || p.trusted == nil ||
+			slices.ContainsFunc(p.trusted, func(key []byte) bool { return bytes.Equal(key, leaf.AuthorityKeyId) })
+	}
+	return !a.connects(b) || !b.connects(a) || a.encrypts && b.encrypts && !(a.optional && b.optional) &&
+		(!trusts(p, q) || !trusts(q, p))
 }
 
 // Refusals are all so far of nodes that do not connect with each other since one encrypts.

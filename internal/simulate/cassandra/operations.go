@@ -263,6 +263,15 @@ func (p *Process) reloadCertificates() *javaError {
 			p.certificates[use] = leaf[0]
 		}
 	}
+	p.trusted = nil
+	if bundle, err := pki.ParseCertificates(p.options.Files[config.TrustFile(v1alpha1.UseInternode)]); err == nil {
+		for _, authority := range bundle {
+			p.trusted = append(p.trusted, authority.SubjectKeyId)
+		}
+	}
+	if p.gossips() {
+		p.net.noteRefusals(p)
+	}
 	return nil
 }
 

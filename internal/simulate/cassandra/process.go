@@ -61,8 +61,10 @@ type Process struct {
 	settings settings
 	// certificates that it shows, by their use.
 	certificates map[v1alpha1.CertificateUse]*x509.Certificate
-	gossip       gossiper
-	metadata     metadata
+	// trusted are the keys of the authorities of nodes that it trusts.
+	trusted  [][]byte
+	gossip   gossiper
+	metadata metadata
 	// hears are the processes whose heartbeats come in.
 	hears      map[*Process]bool
 	generation int64

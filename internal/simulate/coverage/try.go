@@ -242,7 +242,7 @@ func (a *attempt) step(name string, spec map[string]any) {
 		return // it waits for a person on its way: passwords-living-ring
 	// It waits until there are hosts for more nodes, or stays as it was made: a fresh ring has the
 	// default.
-	case now.waits, a.Path == "security.encryption.certificates.lifetime":
+	case now.waits, strings.HasPrefix(a.Path, "security.encryption.certificates."):
 		a.kept(name, a.whole)
 		return
 	case now.down:

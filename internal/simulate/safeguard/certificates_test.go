@@ -81,3 +81,16 @@ func TestPlainClientsAreNamedFirst(t *testing.T) {
 	judged(t, "PlainClients")
 	caught(t, trial.Trial{Scenario: found(t, "encrypt-living-ring"), Seed: 1}, "require it is not over")
 }
+
+// Without its guard the bundle loses an authority while nodes still show what it has signed, and
+// one that is signed by another is shown to nodes that do not trust it yet.
+func TestAnAuthorityIsDroppedWhenNoNodeShowsIt(t *testing.T) {
+	s := found(t, "rotate-authority")
+	refused := judged(t)
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	if refused["AuthorityStageIncomplete"] == 0 {
+		t.Errorf("refused %v", refused)
+	}
+	judged(t, "AuthorityStageIncomplete")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "refuse each other")
+}

@@ -108,6 +108,7 @@ func told(t *testing.T) map[string]map[string]bool {
 	catches := catching(t)
 	for name, alone := range map[string]struct{ of, test string }{
 		"EncryptionStageIncomplete": {"guard", "TestAStageOfEncryptionIsCompleteFirst"},
+		"AuthorityStageIncomplete":  {"guard", "TestAnAuthorityIsDroppedWhenNoNodeShowsIt"},
 		"JoiningNodeNotReady":       {"guard", "TestWhoJoinsHasToAnswer"},
 		"InitialNodeNotReady":       {"guard", "TestWhoIsAdoptedHasToAnswer"},
 		"MemberSeenDown":            {"guard", "TestTheGateOfARollOut"},

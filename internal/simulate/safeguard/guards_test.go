@@ -43,6 +43,7 @@ func judged(t *testing.T, allow ...string) map[string]int {
 	r.Undelivered = judge(r.Undelivered, refused, allow)
 	r.Room = judge(r.Room, refused, allow)
 	r.Encryption = judge(r.Encryption, refused, allow)
+	r.Authority = judge(r.Authority, refused, allow)
 	r.Replace = judge(r.Replace, refused, allow)
 	r.Placement = judge(r.Placement, refused, allow)
 	r.Leaving = judge(r.Leaving, refused, allow)

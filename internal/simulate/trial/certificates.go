@@ -1,15 +1,20 @@
 package trial
 
 import (
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/pki"
 	"helenus.io/helenus/internal/simulate/cassandra"
+	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -88,6 +93,76 @@ func encryptsLivingRing() *Scenario {
 		}, Until: runs(v1alpha1.EncryptionRequired), Within: time.Hour},
 		Act{Name: "leave it", Do: whileWriting(encrypt(v1alpha1.EncryptionDisabled)),
 			Until: runs(v1alpha1.EncryptionDisabled), Within: 2 * time.Hour})
+}
+
+// rotatesAuthority replaces both authorities of a ring while a member is down: its stage waits for
+// it. Then it has the one of clients replaced again, with the time that these have, and the ledger
+// lost meanwhile.
+func rotatesAuthority() *Scenario {
+	const down = clusterName + "-dc1-r1-0"
+	rotate := func(hold time.Duration) func(*world.World) error {
+		return func(w *world.World) error {
+			at := metav1.NewTime(w.Line.Now())
+			return respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+					Internode: &v1alpha1.InternodeAuthority{RotatedAt: &at},
+					Clients:   &v1alpha1.ClientsAuthority{RotatedAt: &at, Hold: &metav1.Duration{Duration: hold}}}}
+			})(w)
+		}
+	}
+	before := map[v1alpha1.CertificateUse]string{}
+	replaced := func(w *world.World) bool {
+		for use, was := range before {
+			now := authorityOf(w, use)
+			if len(now) != 1 || pki.Fingerprint(now[0]) == was ||
+				slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
+					c := p.Certificate(use)
+					return c == nil || c.CheckSignatureFrom(now[0]) != nil
+				}) {
+				return false
+			}
+		}
+		return true
+	}
+	look := Act{Name: "look at them", Do: func(w *world.World) error {
+		for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+			now := authorityOf(w, use)
+			if len(now) != 1 {
+				return fmt.Errorf("%d authorities of %s", len(now), use)
+			}
+			before[use] = pki.Fingerprint(now[0])
+		}
+		w.Line.RunFor(time.Minute) // they are older than what is asked for
+		return nil
+	}}
+	return scenario("rotate-authority", "both authorities of a ring are replaced while a member is down, and again "+
+		"while its ledger is lost", threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{}}
+	}),
+		look,
+		Act{Name: "stop a host, and replace them", Do: func(w *world.World) error {
+			return errors.Join(first((*kube.Cluster).Lose)(w), rotate(0)(w))
+		}, Until: blockedWith(v1alpha1.BlockedAuthorityStageIncomplete, down), Within: time.Hour},
+		Act{Name: "start it", Do: first(func(k *kube.Cluster, name string) { k.Return(name, true) }),
+			Until: replaced, Within: time.Hour},
+		look,
+		Act{Name: "replace them again, end the operator and lose the ledger", Do: func(w *world.World) error {
+			if err := rotate(10 * time.Minute)(w); err != nil {
+				return err
+			}
+			w.Line.RunFor(2 * time.Minute)
+			return errors.Join(restartOperator(w), deleteLedger(w))
+		}, Until: replaced, Within: 2 * time.Hour})
+}
+
+// authorityOf are the certificates of the bundle of an authority.
+func authorityOf(w *world.World, use v1alpha1.CertificateUse) []*x509.Certificate {
+	s, there := w.Server.Object("Secret", keyOf(v1alpha1.AuthorityName(clusterName, use))).(*corev1.Secret)
+	if !there {
+		return nil
+	}
+	out, _ := pki.ParseCertificates(s.Data[pki.KeyBundle])
+	return out
 }
 
 // shown are the serial numbers of the certificates that a JVM shows, and that are valid.

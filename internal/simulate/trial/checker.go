@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/initclient"
 	"helenus.io/helenus/internal/operator"
+	"helenus.io/helenus/internal/pki"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -38,8 +39,9 @@ type checker struct {
 	jvms map[string]int
 	// hostIDs are those that each node has ever had, by cluster and node.
 	hostIDs map[string]string
-	// authorities are the credentials of each cluster, by its uid and their use.
-	authorities map[string]string
+	// authorities are the credentials of each cluster, by its uid and their use; introduced are
+	// those that are to follow.
+	authorities, introduced map[string]string
 	// lastLedger is the last that was written, and grown says that a ring was once to get a node
 	// more.
 	lastLedger *ledger.Ledger
@@ -70,7 +72,7 @@ func newChecker(r *run) *checker {
 	o := &checker{
 		run: r, created: map[string]int{}, deleted: map[string]int{}, jvms: map[string]int{},
 		hostIDs:     map[string]string{},
-		authorities: map[string]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
+		authorities: map[string]string{}, introduced: map[string]string{}, served: map[string]bool{}, owners: map[string]types.UID{},
 		lastWrite: world.Began,
 		turns:     map[string][]time.Time{},
 		had:       map[string][]string{}, ended: map[string]v1alpha1.OperationPhase{},
@@ -356,10 +358,10 @@ func (o *checker) secret(e apiserver.Event, s *corev1.Secret, user string) {
 	}
 	of := s.Labels[v1alpha1.LabelClusterUID] + "/" + string(use)
 	key := string(s.Data[corev1.TLSPrivateKeyKey])
-	if before, known := o.authorities[of]; known && before != key && o.certificates(use) > 0 {
+	if before, known := o.authorities[of]; known && before != key && o.certificates(use) > 0 && o.introduced[of] != key {
 		o.violated("I7: the certificate authority of the cluster for %s is generated again", use)
 	}
-	o.authorities[of] = key
+	o.authorities[of], o.introduced[of] = key, string(s.Data[pki.KeyNextKey])
 }
 
 // certificates counts what rests on the authority of a use.

@@ -38,8 +38,9 @@ func (k *Keeper) authorities() {
 	for _, use := range k.uses() {
 		k.authority(use)
 	}
-	if k.ClientsAuthority != "" && slices.Contains(k.uses(), v1alpha1.UseClients) {
-		ensure(k, k.Shared.ConfigMaps, render.ClientsAuthority(k.Owner(), k.ClientsAuthority), repairConfig, edited)
+	if clients := k.clientsAuthority(); clients.Data[corev1.ServiceAccountRootCAKey] != "" &&
+		slices.Contains(k.uses(), v1alpha1.UseClients) && !k.unsigned[v1alpha1.UseClients] {
+		ensure(k, k.Shared.ConfigMaps, clients, repairConfig, edited)
 	}
 }
 
@@ -55,6 +56,14 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 			"Secret %s, %s, was edited: no certificate is signed by it. "+
 				"Waits until its content is restored. If the content is lost, delete the Secret and follow the next "+
 				"message", want.Name, authorityInWords[use])
+	case have != nil && k.foreign(use) != "":
+		k.unsigned[use] = true
+		k.draft.WakeIn(secretsAgain)
+		k.draft.Block("SharedObjects", v1alpha1.BlockedCAModified, nil, "Secret %s, %s, does not have the authority by "+
+			"which the certificate in Secret %s is signed: an earlier content was restored. No certificate is signed by "+
+			"it. Waits until it has its latest content. If that is lost, delete all these Secrets: "+
+			"kubectl delete secrets --namespace %s --selector %s=%s,%s=%s", want.Name, authorityInWords[use],
+			k.foreign(use), want.Namespace, v1alpha1.LabelCluster, k.Cluster.Name, v1alpha1.LabelComponent, use)
 	case have != nil:
 		ensure(k, k.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case !signed:
@@ -73,6 +82,19 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 				"Cassandra keeps running meanwhile", want.Name, authorityInWords[use], want.Namespace,
 			v1alpha1.LabelCluster, k.Cluster.Name, v1alpha1.LabelComponent, use)
 	}
+}
+
+// foreign is the Secret of a node's certificate that is signed by none of those that the authority
+// of its use has; empty if there is none. Nodes that got what that has would not trust the node.
+func (k *Keeper) foreign(use v1alpha1.CertificateUse) string {
+	trust := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]
+	for _, n := range k.Records() {
+		leaf := v1alpha1.CertificateName(n.Name, use)
+		if signer := k.Trust[leaf].Signer; k.Shared.Secrets[leaf] != nil && signer != "" && !trust.Trusts(signer) {
+			return leaf
+		}
+	}
+	return ""
 }
 
 var authorityInWords = map[v1alpha1.CertificateUse]string{
@@ -108,7 +130,7 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 	}
 	if have != nil && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
 		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(want.Annotations,
-		have.Annotations) {
+		have.Annotations) && k.Trust[have.Name].Same(k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]) {
 		renew, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && k.Now.Before(renew) {
 			k.draft.WakeIn(renew.Sub(k.Now))
@@ -118,8 +140,8 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
 		w.UID = have.UID
-		w.Why = "two thirds of its life are over, its record was recreated, its pod has another address, or somebody " +
-			"edited it"
+		w.Why = "two thirds of its life are over, its record was recreated, its pod has another address, its " +
+			"authority is replaced, or somebody edited it"
 	}
 	k.issue(w)
 }
@@ -130,13 +152,10 @@ func (k *Keeper) issue(w plan.Write) {
 	k.draft.WakeIn(time.Second)
 }
 
-// longestNear is how long before its end a certificate should have been renewed, at the latest.
-const longestNear = 14 * 24 * time.Hour
-
 // noticeCertificates names the nodes whose Cassandra does not take over a certificate, or whose
 // certificate ends soon: both are renewed long before.
 func (k *Keeper) noticeCertificates() {
-	near := min(k.Cluster.Spec.CertificateLifetime()/4, longestNear)
+	near := min(k.Cluster.Spec.CertificateLifetime()/4, facts.LongestNear)
 	var names, why []string
 	for _, n := range k.Records() {
 		for _, c := range n.Record.Status.Certificates {

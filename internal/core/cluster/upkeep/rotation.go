@@ -1,0 +1,145 @@
+package upkeep
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
+	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/render"
+)
+
+// broughtIn is how long a certificate takes into its pod at most, before a node is named that has
+// not proven it: the kubelet looks every minute or two.
+const broughtIn = 5 * time.Minute
+
+// RotateAuthorities replaces the authorities of nodes and of clients: another one is introduced,
+// then it signs, then the one before is dropped. Which stage that is in, and by which key, is in
+// the Secret of the authority alone: whoever signs, and whoever goes on to the next stage, does it
+// by what is there. Each stage gives every node another certificate, which it has to prove.
+func (k *Keeper) RotateAuthorities(rules guard.Rules) plan.Result {
+	for _, use := range k.uses() {
+		if use != v1alpha1.UseAgent && !k.unsigned[use] {
+			k.rotate(rules, use)
+		}
+	}
+	return plan.Nothing()
+}
+
+func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
+	secret := k.Shared.Secrets[v1alpha1.AuthorityName(k.Cluster.Name, use)]
+	if secret == nil {
+		return
+	}
+	trust := k.Trust[secret.Name]
+	switch {
+	case len(trust.Trusted) == 0: // it cannot be read
+		return
+	case len(trust.Trusted) == 1:
+		if due := k.due(use, trust.Trusted[0]); k.Now.Before(due) {
+			k.draft.WakeIn(due.Sub(k.Now))
+			return
+		}
+		k.turn(secret, "another authority is introduced")
+		return
+	}
+	about := guard.Rotating{Nodes: guard.Nodes{Snapshot: k.Snapshot}, Use: use, Trust: trust}
+	fresh := false
+	for _, n := range k.Records() {
+		if n.Record.Spec.Member == nil && n.Record.Spec.Join == nil {
+			continue // it has no part in the ring, and starts with what the Secret has then
+		}
+		about.Names = append(about.Names, n.Name)
+		leaf := k.Trust[v1alpha1.CertificateName(n.Name, use)]
+		fresh = fresh || !leaf.Same(trust) || k.Now.Before(leaf.MadeAt.Add(broughtIn))
+	}
+	refusals := guard.Check(about, rules.Authority...)
+	held := use == v1alpha1.UseClients && k.clientsHold(trust)
+	next, what := "the new authority signs", "the new one is to sign certificates for "+string(use)
+	if trust.Next == "" {
+		next, what = "the authority before is dropped", "the authority before is to be dropped for "+string(use)
+	}
+	if len(refusals) == 0 && !held {
+		k.turn(secret, next)
+		return
+	}
+	k.draft.WakeIn(secretsAgain)
+	if fresh {
+		return
+	}
+	for _, r := range refusals {
+		k.draft.Block("Authorities", r.Reason, r.Nodes, "%s: %s. Waits until %s", what, r.Message, r.Until)
+	}
+}
+
+// due is when an authority is replaced. A person's time counts for those that were made before it.
+func (k *Keeper) due(use v1alpha1.CertificateUse, of facts.Authority) time.Time {
+	if at := k.Cluster.Spec.RotatedAt(use); at != nil && !k.SpecRejected {
+		if asked := at.Truncate(time.Second); asked.After(of.MadeAt) && asked.Before(of.RenewAt) {
+			return asked
+		}
+	}
+	return of.RenewAt
+}
+
+// turn has the authority go on to its next stage, by the evidence of what is there now.
+func (k *Keeper) turn(secret *corev1.Secret, what string) {
+	use := v1alpha1.CertificateUse(secret.Labels[v1alpha1.LabelComponent])
+	object := render.CertificateSecret(k.Owner(), use, nil)
+	object.Annotations = map[string]string{v1alpha1.AnnotationContent: secret.Annotations[v1alpha1.AnnotationContent]}
+	k.draft.Write(plan.Write{Verb: plan.RotateAuthority, Object: object, UID: secret.UID, Live: true, Why: what})
+	k.draft.Event(corev1.EventTypeNormal, "AuthorityRotated", "%s: %s", authorityInWords[use], what)
+	k.draft.WakeIn(time.Second)
+}
+
+// clientsAuthority is the ConfigMap by which clients know the nodes. Since when it has its content
+// is said beside it: one that was lost begins anew.
+func (k *Keeper) clientsAuthority() *corev1.ConfigMap {
+	name := v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)
+	out := render.ClientsAuthority(k.Owner(), k.Trust[name].Bundle)
+	since := k.Now.UTC().Format(time.RFC3339)
+	if have := k.Shared.ConfigMaps[out.Name]; have != nil &&
+		have.Data[corev1.ServiceAccountRootCAKey] == out.Data[corev1.ServiceAccountRootCAKey] {
+		since = have.Annotations[v1alpha1.AnnotationSince]
+	}
+	if since != "" {
+		out.Annotations = map[string]string{v1alpha1.AnnotationSince: since}
+	}
+	return out
+}
+
+// clientsHold says that clients still have time to take over what the ConfigMap has. An authority
+// that has ended is nothing to wait for.
+func (k *Keeper) clientsHold(trust facts.Trust) bool {
+	have := k.Shared.ConfigMaps[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)]
+	if have == nil || have.Data[corev1.ServiceAccountRootCAKey] != trust.Bundle || k.draft.Has(have) {
+		return true
+	}
+	since, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationSince])
+	if err != nil {
+		since = k.Now
+	}
+	hold, asked := v1alpha1.DefaultClientsHold, k.Cluster.Spec.ClientsHold()
+	if asked != nil {
+		hold = asked.Duration
+	}
+	until, what := since.Add(hold), "show certificates of the new one"
+	if trust.Next == "" {
+		ends := trust.Trusted[len(trust.Trusted)-1].EndsAt
+		if what = "no longer trust the old one"; until.After(ends) ||
+			asked == nil && k.Encryption().ClientCertificates == v1alpha1.ClientCertificatesRequired {
+			until = ends
+		}
+	}
+	if !k.Now.Before(until) {
+		return false
+	}
+	k.draft.Notice(v1alpha1.NoticeClientsAuthorityChanges, nil, "ConfigMap %s has the certificates of two "+
+		"authorities, which clients must take over: nodes %s from %s on, or sooner if the spec gives a shorter "+
+		"security.encryption.certificates.clients.hold", have.Name, what, until.UTC().Format(time.RFC3339))
+	k.draft.WakeIn(until.Sub(k.Now))
+	return true
+}

@@ -1,0 +1,70 @@
+package facts
+
+import (
+	"slices"
+	"time"
+
+	"helenus.io/helenus/api/v1alpha1"
+)
+
+// LongestNear is how long before its end a certificate should have been renewed, at the latest.
+const LongestNear = 14 * 24 * time.Hour
+
+// Trust is what the certificates in a Secret say: in that of an authority, who signs and who is
+// trusted; in that of a node, who has signed and who is trusted by it.
+type Trust struct {
+	// Signer is the fingerprint of the authority that signs, or has signed.
+	Signer string
+	// Next is that of one that is to sign, whose key is there already; empty if there is none.
+	Next string
+	// Trusted are the authorities of the bundle, in its order: the signer is the first.
+	Trusted []Authority
+	// MadeAt is when the certificate was signed.
+	MadeAt time.Time
+	// Bundle is the text of Trusted.
+	Bundle string
+}
+
+// Authority is the certificate of one.
+type Authority struct {
+	Fingerprint             string
+	MadeAt, RenewAt, EndsAt time.Time
+}
+
+// Fingerprints of those that are trusted.
+func (t Trust) Fingerprints() (out []string) {
+	for _, a := range t.Trusted {
+		out = append(out, a.Fingerprint)
+	}
+	return out
+}
+
+// Trusts says that an authority is among those that are trusted.
+func (t Trust) Trusts(fingerprint string) bool { return slices.Contains(t.Fingerprints(), fingerprint) }
+
+// Same says that a certificate was signed, and trusts, as an authority has it now.
+func (t Trust) Same(other Trust) bool {
+	return t.Signer == other.Signer && slices.Equal(t.Fingerprints(), other.Fingerprints())
+}
+
+// Stage of one of those that are trusted.
+func (t Trust) Stage(fingerprint string) v1alpha1.AuthorityStage {
+	switch fingerprint {
+	case t.Signer:
+		return v1alpha1.AuthoritySigning
+	case t.Next:
+		return v1alpha1.AuthorityIntroduced
+	default:
+		return v1alpha1.AuthorityRetired
+	}
+}
+
+// Proves says that a node is known to show a certificate that was signed as an authority signs now,
+// and to trust whom it says: by the word of the agent of its present pod.
+func (n *Node) Proves(use v1alpha1.CertificateUse, t Trust) bool {
+	agent := n.CurrentAgent()
+	return agent != nil && agent.Ring != nil && agent.Ring.Mode == ModeNormal && n.StatusIsCurrent() &&
+		slices.ContainsFunc(n.Record.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
+			return c.Use == use && c.Authority == t.Signer && slices.Equal(c.Trusted, t.Fingerprints())
+		})
+}
