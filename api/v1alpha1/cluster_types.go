@@ -55,6 +55,8 @@ type CassandraClusterList struct {
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, self.datacenters.exists_one(o, (has(o.datacenterName) && o.datacenterName != "" ? o.datacenterName : o.name) == (has(d.datacenterName) && d.datacenterName != "" ? d.datacenterName : d.name)))`,message=`datacenters[].datacenterName must be unique: two datacenters have the same name inside Cassandra`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.all(d, !has(d.extend) || !has(d.extend.from) || d.extend.from == "" || d.extend.from != d.name && self.datacenters.exists(o, o.name == d.extend.from))`,message=`datacenters[].extend.from must be the name of another datacenter of this cluster`
 // +kubebuilder:validation:XValidation:rule=`self.datacenters.exists(d, !has(d.withdraw))`,message=`datacenters[].withdraw must not be set for all datacenters: one has to keep what the others give up`
+// +kubebuilder:validation:XValidation:rule=`self.datacenters.exists(d, !has(d.stopped) || !d.stopped)`,message=`datacenters[].stopped must not be true for all datacenters: use spec.stopped, by which all nodes stop and start together, so that none has been away from the others`
+// +kubebuilder:validation:XValidation:rule=`!(has(self.stopped) && self.stopped) || self.datacenters.all(d, !has(d.stopped) || !d.stopped)`,message=`stopped is true, and datacenters[].stopped of a datacenter, too: take the latter out with the same change. Its nodes stay stopped with all others, and start with them`
 type CassandraClusterSpec struct {
 	// Version is the Cassandra release, such as 5.0.6. It decides the image tag, the settings that
 	// are known, the JVM options and which upgrades are allowed.
@@ -180,6 +182,7 @@ type CassandraClusterSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.datacenterName) && self.datacenterName != "" ? self.datacenterName : self.name) == (has(oldSelf.datacenterName) && oldSelf.datacenterName != "" ? oldSelf.datacenterName : oldSelf.name)`,messageExpression=`'datacenterName of datacenter ' + self.name + ' cannot be changed: keyspaces and disks refer to it'`
 // +kubebuilder:validation:XValidation:rule=`self.racks.all(r, self.racks.exists_one(o, (has(o.rackName) && o.rackName != "" ? o.rackName : o.name) == (has(r.rackName) && r.rackName != "" ? r.rackName : r.name)))`,messageExpression=`'racks[].rackName must be unique in datacenter ' + self.name`
+// +kubebuilder:validation:XValidation:rule=`!(has(self.stopped) && self.stopped && has(self.withdraw))`,messageExpression=`'datacenter ' + self.name + ' has both stopped and withdraw: what its nodes hold must reach the others before keyspaces lose their replicas there. Take stopped out, and set withdraw when it has started'`
 type Datacenter struct {
 	// Name is part of the names of pods and services: a lower-case letter, then lower-case letters
 	// and digits, at most 20 in all. No hyphen, so that pod names stay unambiguous.
@@ -230,6 +233,15 @@ type Datacenter struct {
 	// again, and the keyspaces stay as they are then.
 	// +optional
 	Withdraw *Withdraw `json:"withdraw,omitempty"`
+
+	// Stopped has all nodes of the datacenter stopped in order, and their pods deleted, for as long
+	// as it is true, while the others serve: client traffic is closed there, hints and batches of
+	// its nodes are delivered, and all are drained together. Volumes, records and services stay.
+	// Taken back, all start together. The others go on without them: what they miss for longer than
+	// hints are kept has to be repaired, and beyond the smallest gc_grace_seconds of any table each
+	// starts only by a person's word.
+	// +optional
+	Stopped bool `json:"stopped,omitempty"`
 
 	// RestartedAt asks for one restart of every JVM of the datacenter, one after the other: any
 	// time, such as now. Of cluster, datacenter and rack the latest counts; a node restarts once

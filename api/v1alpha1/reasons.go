@@ -91,7 +91,8 @@ const (
 	BlockedDataVolumeTooSmall Reason = "DataVolumeTooSmall"
 	// BlockedDatacenterInUse – a datacenter that the spec lacks has replicas of keyspaces.
 	BlockedDatacenterInUse Reason = "DatacenterInUse"
-	// BlockedOnlyReplicas – a keyspace has no replicas but those that it is to lose.
+	// BlockedOnlyReplicas – a keyspace has no replicas but those that it is to lose, or that are to
+	// stop.
 	BlockedOnlyReplicas Reason = "OnlyReplicas"
 	// BlockedTooManyReplicas – a keyspace has more replicas than nodes would be left.
 	BlockedTooManyReplicas Reason = "TooManyReplicas"
@@ -161,7 +162,7 @@ const (
 	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
 	// waits for.
 	BlockedMaintenanceRunning Reason = "MaintenanceRunning"
-	// BlockedOtherStepOpen – the ring is to stop, and another step is open.
+	// BlockedOtherStepOpen – the ring or a datacenter is to stop or start, and another step is open.
 	BlockedOtherStepOpen Reason = "OtherStepOpen"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
@@ -281,6 +282,9 @@ const (
 	NoticeOperationPostponed Reason = "OperationPostponed"
 	// NoticeNodeNotStarting – the pod or the JVM of a member does not start.
 	NoticeNodeNotStarting Reason = "NodeNotStarting"
+	// NoticeDatacenterStopped – a datacenter is stopped, or is to be: when its nodes need a repair
+	// and when they start by a person's word alone.
+	NoticeDatacenterStopped Reason = "DatacenterStopped"
 	// NoticePasswordsTurnedOff – the ring stops asking for passwords, node by node.
 	NoticePasswordsTurnedOff Reason = "PasswordsTurnedOff"
 	// NoticeUpdateAvailable – nodes are made by the rules of an earlier release of Helenus.

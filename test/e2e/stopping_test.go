@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -142,4 +144,79 @@ func TestStoppedForLong(t *testing.T) {
 	wantEvent(t, ring, "StartAllowed", "no other member was NORMAL after it")
 	wantHistory(t, ring, "StopRing")
 	wantRingSeen(t, ring)
+}
+
+// TestStoppedDatacenter: one of two datacenters is stopped while a client writes at LOCAL_QUORUM in
+// the other one, which restarts meanwhile, and starts again in other pods. What the client was told
+// stays so, and is read in both.
+func TestStoppedDatacenter(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-datacenter-stops")
+	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
+		dc := s.Datacenters[0].DeepCopy()
+		dc.Name = "dc2"
+		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
+			LocalConsistencyOnly: true}
+		s.Datacenters = append(s.Datacenters, *dc)
+	})
+	before, claims := identities(t, ring), claimsOf(t, ring)
+	stopped := func(yes bool) error {
+		return ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Stopped = yes })
+	}
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Spec.Datacenter == "dc2" {
+			ring.Invariants.ExpectOtherPods(n.Name)
+		}
+	}
+	what := "the second datacenter is stopped, the first restarts, the second starts"
+	while(t, ring, gapsAreShort, what, func() error {
+		if err := errors.Join(stopped(true), secondIsDown(t, ring)); err != nil {
+			return err
+		}
+		err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].RestartedAt = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(ring.RolledOut(t.Context(), growth), secondIsDown(t, ring)); err != nil {
+			return err
+		}
+		return errors.Join(stopped(false), ring.Serving(t.Context()))
+	})
+	took(t, "all rows are read at LOCAL_QUORUM through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.LocalQuorum) })
+	wantSameMembers(t, before, identities(t, ring))
+	if now := claimsOf(t, ring); !maps.Equal(now, claims) {
+		t.Errorf("the claims were %v and are %v", claims, now)
+	}
+	wantHistory(t, ring, "StopDatacenter", "RollOut", "StopDatacenter")
+	wantRingSeen(t, ring)
+}
+
+// secondIsDown waits until nothing of the second datacenter runs, and the cluster says what comes
+// of it, and serves.
+func secondIsDown(t *testing.T, ring *scene.Ring) error {
+	t.Helper()
+	return ring.Until(t.Context(), 4*time.Minute, "nothing of dc2 runs", func(now follow.Sight) error {
+		c, found := now.Cluster(ring.Name)
+		if !found || c.Status.ObservedGeneration != c.Generation || c.Status.Step != nil {
+			return errors.New("the operator has not begun, or not ended")
+		}
+		for _, p := range now.Pods(ring.Name) {
+			if p.Labels[v1alpha1.LabelDatacenter] == "dc2" {
+				return fmt.Errorf("pod %s is there", p.Name)
+			}
+		}
+		if !slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
+			return n.Reason == v1alpha1.NoticeDatacenterStopped && strings.Contains(n.Message, "dc2 is stopped since")
+		}) {
+			return fmt.Errorf("the notices are %+v", c.Status.Notices)
+		}
+		if !meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionAvailable) {
+			return fmt.Errorf("the condition Available is %+v",
+				meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionAvailable))
+		}
+		return nil
+	})
 }

@@ -63,7 +63,8 @@ func (v *View) Found(name string) bool {
 func (v *View) Lost(name string) string {
 	n := v.Live(name)
 	hostID, member := v.Ledger.HostID(name)
-	if n == nil || !member || n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID {
+	if n == nil || !member || n.Record.Spec.Member == nil || n.Record.Spec.Member.HostID != hostID ||
+		v.Ledger.KeepsDown(n.Record.Spec.Datacenter) { // it is looked for when it is to start
 		return ""
 	}
 	out := ""

@@ -262,6 +262,38 @@ func (v *View) Datacenter(name string) *v1alpha1.Datacenter {
 	return nil
 }
 
+// StopsDatacenter says that the spec wants a datacenter of the ring to be stopped alone.
+func (v *View) StopsDatacenter(name string) bool {
+	dc := v.Datacenter(name)
+	return dc != nil && dc.Stopped && v.Ledger.IsFormed(name)
+}
+
+// DatacenterToStart is one that is stopped alone, and by the spec is not to be any more; empty if
+// there is none.
+func (v *View) DatacenterToStart() string {
+	if !v.SpecRejected && v.Ledger != nil && !v.Cluster.Spec.Stopped {
+		for _, s := range v.Ledger.StoppedDatacenters {
+			if !v.StopsDatacenter(s.Name) {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
+
+// DatacenterToStop is one that the spec wants to be stopped alone, and that is not; empty if there
+// is none.
+func (v *View) DatacenterToStop() string {
+	if !v.SpecRejected && v.Ledger != nil && !v.Cluster.Spec.Stopped {
+		for _, dc := range v.Ledger.Formed {
+			if v.StopsDatacenter(dc) && v.Ledger.StoppedDatacenter(dc) == nil {
+				return dc
+			}
+		}
+	}
+	return ""
+}
+
 // Withdraws says that a datacenter gives up its keyspaces, by the spec, or is no longer in it.
 func (v *View) Withdraws(datacenter string) bool {
 	dc := v.Datacenter(datacenter)
@@ -330,7 +362,7 @@ func (v *View) IsOpen(datacenter string) bool {
 		return false
 	case s == nil, s.Stage == ledger.StageOpen: // in that stage client traffic opens, and some of it has
 		return true
-	case s.Kind == ledger.StopRing:
+	case s.Kind == ledger.StopRing, s.Kind == ledger.StopDatacenter && slices.Contains(s.Datacenters, datacenter):
 		return false
 	case s.Kind == ledger.AddDatacenter:
 		return !v.Ledger.Adds(datacenter)

@@ -272,6 +272,7 @@ var fields = map[string]struct {
 	"datacenters[].withdraw.all": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Withdraw = &v1alpha1.Withdraw{All: true}
 	}, applies},
+	"datacenters[].stopped": {func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Stopped = true }, schema},
 	"datacenters[].racks": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Datacenters[0].Racks = s.Datacenters[0].Racks[:2]
 	}, leaves},
@@ -591,6 +592,8 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 			how = "from or to Disabled: NewPod; else Restart; by stages"
 		case "stopped":
 			how = "all nodes stop together, or start"
+		case "datacenters[].stopped":
+			how = "all nodes of the datacenter stop together, or start"
 		case "security.authentication.mode":
 			how = "to Password: [roles, then Restart](security.md#turning-passwords-on-in-a-ring-that-serves); " +
 				"to None: Restart, by an exception"

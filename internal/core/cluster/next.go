@@ -55,6 +55,8 @@ var entries = []entry{
 	{name: "Adoption", when: noRingYet, run: propose(ledger.AdoptRing), gate: true},
 	{name: "Formation", when: noRingYet, run: propose(ledger.FormRing), gate: true},
 	{name: "Stop", when: ringCanChange, run: propose(ledger.StopRing), gate: true},
+	{name: "StopDatacenter", when: ringCanChange, run: propose(ledger.StopDatacenter), gate: true,
+		opens: noneStarts},
 	{name: "StaleJoins", when: ringCanChange, run: propose(ledger.Assassinate), gate: true, opens: always},
 	// while one is not ready nodes join the others
 	{name: "Datacenters", when: ringCanChange, run: propose(ledger.AddDatacenter)},
@@ -78,7 +80,8 @@ var entries = []entry{
 func procedures(rules guard.Rules) []procedure.Procedure {
 	return append([]procedure.Procedure{
 		replace.Replace(rules, assassinate.Remove),
-		form.Form(rules), form.Adopt(rules), stop.Stop(rules), assassinate.Assassinate(), addcenter.Add(rules),
+		form.Form(rules), form.Adopt(rules), stop.Stop(rules), stop.Datacenter(rules),
+		assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules), withdraw.Withdraw(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), rotate.Rotate(), makeroles.MakeRoles(),
 		repair.Repair(rules),
@@ -170,6 +173,9 @@ func propose(kind ledger.Kind) func(*pass) plan.Result {
 // always: a step that may begin has stale joins forgotten itself.
 func always(*pass) bool { return true }
 
+// noneStarts: a datacenter that cannot be stopped holds nothing up.
+func noneStarts(p *pass) bool { return p.engine.View().DatacenterToStart() == "" }
+
 // lastJoinIsOver: for a while no node has joined, although nodes may be to join, or none may before
 // a roll-out.
 func lastJoinIsOver(p *pass) bool {
@@ -218,7 +224,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 			break
 		}
 	}
-	stop.NameHolder(p.engine.View(), draft)
+	stop.Explain(p.engine.View(), draft)
 	if len(snapshot.Tasks)+len(snapshot.Restores)+len(snapshot.Backups) > 0 {
 		task.Explain(p.engine.View(), draft, tasks, rollOut)
 	}

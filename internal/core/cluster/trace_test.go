@@ -49,6 +49,7 @@ func TestTraces(t *testing.T) {
 		"rolls-out-new-pods":                     traceNewPods,
 		"follows-the-spec-before-tickets":        traceFollowing,
 		"stops-and-starts":                       traceStop,
+		"stops-and-starts-a-datacenter":          traceDatacenterStops,
 		"flushes-for-a-task":                     traceTask,
 		"repairs-a-table":                        traceRepair,
 	} {

@@ -146,8 +146,8 @@ func everyMemberIsUp(reason string) func(Nodes) []Finding {
 		if len(of.Names) == 0 {
 			return []Finding{{Message: "the ledger knows of no member of the ring; " + reason}}
 		}
-		var out []Finding
-		for _, name := range of.Names {
+		out, names := of.stopped(reason)
+		for _, name := range names {
 			agent := of.Nodes[name].CurrentAgent()
 			var why string
 			switch {

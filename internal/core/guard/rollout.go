@@ -25,6 +25,7 @@ var rollOut = []Guard[Nodes]{
 
 // newRelease is the guard on the members before the first of them gets another release.
 var newRelease = []Guard[Nodes]{
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a release comes to all members")},
 	{v1alpha1.BlockedIncrementalRepairRunning, "no incremental repair runs", noIncrementalRepair},
 }
 

@@ -42,6 +42,8 @@ type Rules struct {
 	Authority []Guard[Rotating]
 	// Drain on the members of a ring that is to stop, before they are drained.
 	Drain []Guard[Nodes]
+	// StopDatacenter on the members of a datacenter before they are stopped.
+	StopDatacenter []Guard[Stopping]
 }
 
 // All are the rules of the product.
@@ -54,6 +56,6 @@ func All() Rules {
 		Cleanup: cleanup, Repair: repair, Backup: backup,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 		Encryption: encryption, Authority: authority,
-		Drain: drain, Replace: replace,
+		Drain: drain, StopDatacenter: stopDatacenter, Replace: replace,
 	}
 }

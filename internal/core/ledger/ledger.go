@@ -84,6 +84,8 @@ type Ring struct {
 	// Stopped is when no node of the ring ran last because it was stopped as a whole; nil if it
 	// never was, or in a ledger that was rebuilt.
 	Stopped *Stopped `json:"stopped,omitempty"`
+	// StoppedDatacenters are those of which no node runs, as they are stopped while others serve.
+	StoppedDatacenters []StoppedDatacenter `json:"stoppedDatacenters,omitempty"`
 	// Postponed are maintenance operations that failed too often, and stay due.
 	Postponed []Postponed `json:"postponed,omitempty"`
 }
@@ -141,6 +143,27 @@ type RepairDue struct {
 type Stopped struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
+}
+
+// StoppedDatacenter is one of which no node runs.
+type StoppedDatacenter struct {
+	Name string `json:"name"`
+	// Since no node of it runs, or the ledger that knew it was lost.
+	Since time.Time `json:"since"`
+	// Kept is what its nodes still kept for others then, in words.
+	Kept string `json:"kept,omitempty"`
+}
+
+// StoppedDatacenter by its name; nil if it is not stopped.
+func (l *Ledger) StoppedDatacenter(name string) *StoppedDatacenter {
+	if l != nil {
+		for i := range l.StoppedDatacenters {
+			if l.StoppedDatacenters[i].Name == name {
+				return &l.StoppedDatacenters[i]
+			}
+		}
+	}
+	return nil
 }
 
 // IsRepairDue says that a node's data must be repaired.
@@ -207,7 +230,7 @@ func (l *Ledger) HostID(node string) (id string, member bool) {
 
 // Traffic is how far members of a datacenter serve clients.
 func (l *Ledger) Traffic(datacenter string) v1alpha1.ClientTraffic {
-	if l != nil && slices.Contains(l.Closed, datacenter) {
+	if l != nil && (slices.Contains(l.Closed, datacenter) || l.StoppedDatacenter(datacenter) != nil) {
 		return v1alpha1.TrafficClosed
 	}
 	return v1alpha1.TrafficOpen
@@ -230,9 +253,28 @@ func (l *Ledger) Stops() Stage {
 	return l.Step.Stage
 }
 
-// KeepsDown says that no node of the ring is to run, since it is stopped as a whole.
-func (l *Ledger) KeepsDown() bool {
-	return slices.Contains([]Stage{StageDrain, StageStopped, StageStart}, l.Stops())
+// StopsDatacenter says that a datacenter is stopped alone, or about to be, and not to start again.
+func (l *Ledger) StopsDatacenter(name string) bool {
+	return l.StoppedDatacenter(name) != nil && !l.Starts(name) || l.stops(name) && l.Stops() == "" &&
+		l.Step.Stage != StageStart && l.Step.Stage != StageOpen
+}
+
+// stops says that the open step stops a datacenter, alone or with all others, or starts it.
+func (l *Ledger) stops(datacenter string) bool {
+	return l.Stops() != "" || l != nil && l.Step != nil && l.Step.Kind == StopDatacenter &&
+		slices.Contains(l.Step.Datacenters, datacenter)
+}
+
+// Starts says that the nodes of a datacenter are to start together, and get their pods for that.
+func (l *Ledger) Starts(datacenter string) bool {
+	return l.stops(datacenter) && l.Step.Stage == StageStart
+}
+
+// KeepsDown says that no node of a datacenter is to run, since it is stopped alone, or the ring is
+// as a whole.
+func (l *Ledger) KeepsDown(datacenter string) bool {
+	return l.StoppedDatacenter(datacenter) != nil || l.stops(datacenter) &&
+		slices.Contains([]Stage{StageDrain, StageStopped, StageStart}, l.Step.Stage)
 }
 
 // Copy is a deep copy.
@@ -261,6 +303,7 @@ func (r Ring) copyRing() Ring {
 	r.Formed, r.Closed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Closed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
+	r.StoppedDatacenters = slices.Clone(r.StoppedDatacenters)
 	if r.Stopped != nil {
 		stopped := *r.Stopped
 		r.Stopped = &stopped
@@ -373,7 +416,14 @@ func (l *Ledger) Forget(node string) {
 func (r *Ring) ForgetDatacenter(name string) {
 	is := func(other string) bool { return other == name }
 	r.Formed, r.Closed = slices.DeleteFunc(r.Formed, is), slices.DeleteFunc(r.Closed, is)
+	r.StartDatacenters(name)
 	delete(r.Replication, name)
+}
+
+// StartDatacenters has datacenters no longer be stopped.
+func (r *Ring) StartDatacenters(names ...string) {
+	r.StoppedDatacenters = slices.DeleteFunc(r.StoppedDatacenters,
+		func(s StoppedDatacenter) bool { return slices.Contains(names, s.Name) })
 }
 
 // SuspendLower suspends the open steps of a lower class.

@@ -35,6 +35,8 @@ const (
 	Cleanup Kind = "Cleanup"
 	// StopRing stops all nodes of the ring, and starts them again.
 	StopRing Kind = "StopRing"
+	// StopDatacenter stops all nodes of a datacenter while others serve, or starts them again.
+	StopDatacenter Kind = "StopDatacenter"
 	// RollOut brings the members to what the spec describes, wave by wave.
 	RollOut Kind = "RollOut"
 	// Repair repairs all that some nodes hold.

@@ -23,8 +23,9 @@ func setHealthy(set setter, s *facts.Snapshot, formed bool) {
 		switch {
 		case n.StatusIsCurrent() && assess.NeedsUser(status.Phase):
 			failed = append(failed, fmt.Sprintf("%s is %s: %s", n.Name, status.Phase, status.Message))
-		case s.Ledger.KeepsDown() && isDown(s):
+		case s.Ledger.KeepsDown(n.Record.Spec.Datacenter) && isDown(s):
 			stopped = true
+		case s.Ledger.StopsDatacenter(n.Record.Spec.Datacenter): // it is what the spec wants
 		case n.CurrentAgent() == nil:
 			unreachable = append(unreachable, n.Name)
 		case n.Agent.Ring == nil || n.Agent.Ring.Mode != facts.ModeNormal:
@@ -84,7 +85,7 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	}
 	risk, err := atRisk(s)
 	closed := slices.IndexFunc(datacenters(s), func(d v1alpha1.DatacenterStatus) bool {
-		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name)
+		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name) && !s.Ledger.StopsDatacenter(d.Name)
 	})
 	switch {
 	case !slices.ContainsFunc(s.Records(), Serves):
@@ -153,10 +154,14 @@ func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) 
 	}
 	view := records[first].Agent.Ring
 	down, member := map[string]bool{}, map[string]bool{}
+	level := s.Cluster.Spec.Disruption.Consistency
+	local := level == v1alpha1.ConsistencyLocalOne || level == v1alpha1.ConsistencyLocalQuorum
 	for _, n := range records {
 		hostID, known := s.Ledger.Members[n.Name]
 		member[hostID] = known
-		if known && !s.Ledger.Adds(n.Record.Spec.Datacenter) && !isUp(n, hostID, view) {
+		dc := n.Record.Spec.Datacenter
+		served := !s.Ledger.Adds(dc) && !(local && s.Ledger.StopsDatacenter(dc)) // nobody is a client there
+		if known && served && !isUp(n, hostID, view) {
 			down[hostID] = true
 		}
 	}
@@ -165,7 +170,6 @@ func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) 
 	if len(down) == 0 && !joined {
 		return f, nil, nil
 	}
-	level := s.Cluster.Spec.Disruption.Consistency
 	protection, err := view.Without(joins).Protection(level)
 	var with *ring.Protection
 	if err == nil && joined {

@@ -295,7 +295,7 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 		})
 	}
-	wanted := wantedCount(s)
+	wanted, stopped := wantedCount(s)
 	formed := s.Ledger.HasRing()
 	whole := !slices.ContainsFunc(out.Datacenters, func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
 	switch {
@@ -308,6 +308,9 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 			wanted)
 	case !formed:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonForming, "the ring is being formed")
+	case stopped > 0:
+		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonStopped, "%d of %d nodes serve clients: %d are of a "+
+			"datacenter that is stopped, as the spec says", out.ReadyNodes, wanted, stopped)
 	case out.Nodes > wanted:
 		set(v1alpha1.ConditionReady, false, v1alpha1.ReasonNodesNotReady, "%d nodes serve clients, and the spec has %d",
 			out.ReadyNodes, wanted)
@@ -342,7 +345,7 @@ func setConditions(out *v1alpha1.CassandraClusterStatus, s *facts.Snapshot, plan
 		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
 	case plan.Stalled == nil && out.Step != nil:
 		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonStepOpen, "%s: %s", out.Step.Name, out.Step.Message)
-	case plan.Stalled == nil && out.ReadyNodes != wanted:
+	case plan.Stalled == nil && out.ReadyNodes != wanted-stopped:
 		set(v1alpha1.ConditionReconciling, true, v1alpha1.ReasonWaiting, "%d of %d nodes serve clients", out.ReadyNodes,
 			wanted)
 	default:
@@ -363,8 +366,16 @@ func isDown(s *facts.Snapshot) bool {
 	}
 }
 
-func wantedCount(s *facts.Snapshot) int32 {
-	return int32(len(render.WantedNodes(s.Cluster, s.Install))) //nolint:gosec // the schema allows at most 20,000
+// wantedCount is how many nodes the spec describes, and how many of them are of datacenters that
+// are stopped alone.
+func wantedCount(s *facts.Snapshot) (all, stopped int32) {
+	for _, w := range render.WantedNodes(s.Cluster, s.Install) {
+		all++
+		if s.Ledger.StopsDatacenter(w.Datacenter) {
+			stopped++
+		}
+	}
+	return all, stopped
 }
 
 // pending says what keeps the nodes from being what the spec describes.

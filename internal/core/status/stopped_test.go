@@ -51,3 +51,35 @@ func TestConditionsOfAStoppedRing(t *testing.T) {
 		})
 	}
 }
+
+// A datacenter that is stopped alone does not make the others unavailable or unhealthy at a local
+// level; at one that counts it, the ring is what it is.
+func TestConditionsBesideAStoppedDatacenter(t *testing.T) {
+	for level, available := range map[v1alpha1.ConsistencyLevel]bool{
+		v1alpha1.ConsistencyLocalQuorum: true, v1alpha1.ConsistencyEachQuorum: false,
+	} {
+		t.Run(string(level), func(t *testing.T) {
+			s := twoNodes(func(n1, n2 *facts.Node, s *facts.Snapshot) {
+				n2.Record.Spec.Datacenter, n2.Pod, n2.Agent = "dc2", nil, nil
+				n1.Agent.Ring.Keyspaces["shop"] = "NetworkTopologyStrategy {dc1=1, dc2=1}"
+				n1.Agent.Ring.Endpoints[1].Datacenter, n1.Agent.Ring.Endpoints[1].Live = "dc2", false
+				spec := &s.Cluster.Spec
+				spec.Disruption.Consistency, spec.Datacenters[0].NodesPerRack = level, 1
+				spec.Datacenters = append(spec.Datacenters, *spec.Datacenters[0].DeepCopy())
+				spec.Datacenters[1].Name, spec.Datacenters[1].Stopped = "dc2", true
+				s.Ledger.Formed = []string{"dc1", "dc2"}
+				s.Ledger.StoppedDatacenters = []ledger.StoppedDatacenter{{Name: "dc2"}}
+			})
+			got := status.Of(s, plan.Plan{}, nil, nil, time.Unix(0, 0)).Conditions
+			for kind, yes := range map[string]bool{v1alpha1.ConditionReady: false,
+				v1alpha1.ConditionAvailable: available, v1alpha1.ConditionHealthy: true, v1alpha1.ConditionReconciling: false} {
+				if meta.IsStatusConditionTrue(got, kind) != yes {
+					t.Errorf("%s is %+v", kind, meta.FindStatusCondition(got, kind))
+				}
+			}
+			if c := meta.FindStatusCondition(got, v1alpha1.ConditionReady); c.Reason != v1alpha1.ReasonStopped {
+				t.Errorf("Ready is %+v", c)
+			}
+		})
+	}
+}

@@ -27,8 +27,6 @@ var excused = map[string][]excuse{
 			[]string{"HostCordoned"}},
 		{"it spares work: a stream that is cut off begins again; core/cluster's TestWhatHoldsAWaveUp has it refuse",
 			[]string{"StreamInProgress"}},
-		{"whoever alters such a keyspace refuses the same: it would have no replicas; core/cluster's " +
-			"TestWhatKeepsADatacenterFromLeaving has it refuse", []string{"OnlyReplicas"}},
 		{"core/cluster's TestWhatCannotBeRestored has them refuse each of these backups; without a description there " +
 			"is nothing to make tickets of", []string{"BackupUnreadable", "BackupDoesNotFit"}},
 		{"whoever is seen up is not lost: it is asked again before the ticket, when nobody has looked for long",
@@ -116,6 +114,7 @@ func told(t *testing.T) map[string]map[string]bool {
 		"HintsNotDelivered":         {"guard", "TestHintsAreAwaited"},
 		"IncrementalRepairRunning":  {"guard", "TestIncrementalRepairsEndFirst"},
 		"ClientTrafficOpen":         {"guard", "TestAStopIsInOrder"},
+		"OnlyReplicas":              {"guard", "TestADatacenterIsNotStoppedWithTheOnlyReplicas"},
 		"PlainClients":              {"guard", "TestPlainClientsAreNamedFirst"},
 		"NoHostHasRoom":             {"guard", "TestNoPodIsMadeForWhichNoHostHasRoom"},
 		"RemovedHostStillAnswers":   {"cluster", "TestAHostFromWhichAnAgentAnswersIsNotGone"},

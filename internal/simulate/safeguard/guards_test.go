@@ -48,6 +48,7 @@ func judged(t *testing.T, allow ...string) map[string]int {
 	r.Placement = judge(r.Placement, refused, allow)
 	r.Leaving = judge(r.Leaving, refused, allow)
 	r.Withdrawing = judge(r.Withdrawing, refused, allow)
+	r.StopDatacenter = judge(r.StopDatacenter, refused, allow)
 	r.AddedDatacenter = judge(r.AddedDatacenter, refused, allow)
 	return refused
 }

@@ -47,6 +47,17 @@ func TestAStopIsInOrder(t *testing.T) {
 	caught(t, trial.Trial{Scenario: hints, Seed: 1}, "keeps hints for")
 }
 
+// A datacenter is not stopped while nobody else could serve a keyspace.
+func TestADatacenterIsNotStoppedWithTheOnlyReplicas(t *testing.T) {
+	s := found(t, "stop-datacenter-alone")
+	refused := judged(t)
+	if holds(t, trial.Trial{Scenario: s, Seed: 1}); refused["OnlyReplicas"] == 0 {
+		t.Error("nothing was refused")
+	}
+	judged(t, "OnlyReplicas")
+	caught(t, trial.Trial{Scenario: s, Seed: 1}, "act write there is not over")
+}
+
 // A ring that was stopped for long starts without a node whose host was lost meanwhile, because the
 // ledger says since when none ran; without that it waits for ever.
 func TestACommonAbsenceIsKnown(t *testing.T) {

@@ -110,6 +110,8 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 	says := func(kind string) bool { return meta.IsStatusConditionTrue(c.Status.Conditions, kind) }
 	because := func(kind string) string { return meta.FindStatusCondition(c.Status.Conditions, kind).Message }
 	down := o.lastLedger.Stops() == ledger.StageStopped && c.Spec.Stopped
+	running := is.recorded - o.stoppedAlone()
+	down = down || running < is.recorded && is.normal == running && is.serving == running
 	stalled := says(v1alpha1.ConditionStalled) // and may doubt what serves
 	whole := is.serving == is.recorded && is.recorded == is.described
 	if ready := says(v1alpha1.ConditionReady); ready && !whole || whole && !ready && !stalled {
@@ -129,12 +131,24 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 			because(v1alpha1.ConditionReconciling), is.serving)
 	}
 	acknowledged, asked := o.w.Probe()
-	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked
+	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked && o.eachServes(c)
 	if is.serving == 0 && available || asked > 0 && available && !served || served && !available && !stalled {
 		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at "+
 			"LOCAL_QUORUM", available,
 			because(v1alpha1.ConditionAvailable), acknowledged, asked, is.serving)
 	}
+}
+
+// eachServes says that a node of each datacenter is open to clients, but for those that are stopped
+// alone.
+func (o *checker) eachServes(c *v1alpha1.CassandraCluster) bool {
+	open := map[string]bool{}
+	for _, s := range o.w.Pods.Sandboxes() {
+		open[s.Datacenter()] = open[s.Datacenter()] || s.JVM() != nil && s.JVM().NativeOpen()
+	}
+	return !slices.ContainsFunc(c.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool {
+		return !open[dc.Name] && o.lastLedger.IsFormed(dc.Name) && o.lastLedger.StoppedDatacenter(dc.Name) == nil
+	})
 }
 
 // memory: a heap that follows from the memory limit has followed it.

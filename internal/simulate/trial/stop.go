@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -81,11 +82,59 @@ func stopScenarios() []*Scenario {
 				Until: all(isStopped, blockedWith(v1alpha1.BlockedHintsNotDelivered,
 					clusterName+"-dc1-r3-0 keeps hints for "+clusterName+"-dc1-r1-0",
 					"the ring was stopped all the same"))}, start)),
+		both(scenario("stop-datacenter", "one of two datacenters is stopped while clients write; the other one takes "+
+			"over a setting meanwhile, and serves; the first starts again and takes it over, too", twoOfThree,
+			stopAlone, Act{Name: "change it", Do: respec(concurrentWrites("20")), Within: time.Hour,
+				Until: all(dcStopped, setIn("dc1", "20"))},
+			anHour(dcStopped, serves(3)), startAlone(rolledOut))),
+		both(scenario("stop-datacenter-long", "one of two datacenters is stopped for longer than a table keeps its "+
+			"deletions: its nodes wait for the user when it is to start, and hold nothing up", twoOfThree, with(
+			stopAlone, anHour(dcStopped, serves(3)),
+			startAlone(all(allWait, serves(3), started)),
+			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(allWait, serves(3)))...)),
+		stopsOnlyReplicas(),
+		both(scenario("stop-datacenter-back", "one of two datacenters is to stop, and at once no more", twoOfThree,
+			Act{Name: "stop", Do: func(w *world.World) error {
+				w.Line.After(20*time.Second, "it is not to stop", func() { _ = respec(stoppingAlone(false))(w) })
+				return whileWriting(stoppingAlone(true))(w)
+			}, Until: again, Within: 30 * time.Minute})),
 	}
 }
 
 func stopping(yes bool) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Stopped = yes }
+}
+
+// twoOfThree are two datacenters of three racks.
+var twoOfThree = shape{datacenters: 2, racks: 3, nodes: 1}
+
+// both has the client write to two datacenters of three racks.
+func both(s *Scenario) *Scenario {
+	s.Acts[1].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc1": 3, "dc2": 3}) }
+	return s
+}
+
+var stopAlone = Act{Name: "stop", Do: whileWriting(stoppingAlone(true)), Until: dcStopped, Within: 30 * time.Minute}
+
+func startAlone(until func(*world.World) bool) Act {
+	return Act{Name: "start", Do: respec(stoppingAlone(false)), Until: until, Within: time.Hour}
+}
+
+func stoppingAlone(yes bool) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Stopped = yes }
+}
+
+// stopsOnlyReplicas is to stop a datacenter that alone has a keyspace.
+func stopsOnlyReplicas() *Scenario {
+	s := scenario("stop-datacenter-alone", "one of two datacenters is to stop, and a keyspace has replicas there "+
+		"alone: it does not, and serves", twoOfThree,
+		Act{Name: "stop", Do: respec(stoppingAlone(true)), Within: 30 * time.Minute,
+			Until: either(blockedWith(v1alpha1.BlockedOnlyReplicas, "dc2", world.Keyspace), dcStopped)},
+		Act{Name: "write there", Within: 15 * time.Minute,
+			Until: func(w *world.World) bool { return w.WriteWithin("dc2", "alone", 5) == 5 }},
+		passing("ten minutes", 10*time.Minute, serves(6)))
+	s.Acts[1].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc2": 3}) }
+	return s
 }
 
 // isStopped says that nothing of the ring runs, and that the cluster says so.
@@ -95,38 +144,103 @@ func isStopped(w *world.World) bool {
 		len(w.Pods.Sandboxes()) == 0 && c.Status.ReadyNodes == 0
 }
 
+// dcStopped says that nothing of the second datacenter runs, that the cluster says since when and
+// what comes of it, and that the first one serves.
+func dcStopped(w *world.World) bool {
+	for _, s := range w.Pods.Sandboxes() {
+		if s.Datacenter() == "dc2" {
+			return false
+		}
+	}
+	return started(w) && serves(3)(w) &&
+		blockedWith(v1alpha1.NoticeDatacenterStopped, "dc2 is stopped since", "have to be repaired")(w)
+}
+
+// setIn says that all nodes of a datacenter have a number of concurrent writes.
+func setIn(datacenter, value string) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return !slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
+			n := o.(*v1alpha1.CassandraNode)
+			return n.Spec.Datacenter == datacenter &&
+				(string(n.Spec.Configuration.CassandraYaml["concurrent_writes"].Raw) != value ||
+					n.Status.Configuration == nil || n.Status.Configuration.RestartNeeded || !n.Status.Ready)
+		})
+	}
+}
+
+// allWait says that every node of the second datacenter waits for the user.
+func allWait(w *world.World) bool {
+	return !slices.ContainsFunc(w.Server.Objects("CassandraNode"), func(o client.Object) bool {
+		n := o.(*v1alpha1.CassandraNode)
+		return n.Spec.Datacenter == "dc2" && n.Status.Phase != v1alpha1.PhaseDownTooLong
+	}) && blockedWith(v1alpha1.NoticeNodeNotStarting, "start-anyway")(w)
+}
+
 // started says that a stop is over, and its start with it.
 func started(w *world.World) bool {
 	c := get(w)
 	return c != nil && c.Status.ObservedGeneration == c.Generation &&
-		(c.Status.Step == nil || c.Status.Step.Name != string(ledger.StopRing))
+		(c.Status.Step == nil || c.Status.Step.Name != string(ledger.StopRing) &&
+			c.Status.Step.Name != string(ledger.StopDatacenter))
 }
 
-// wasAsked: a ring is stopped as a whole because a user says so.
+// wasAsked: a ring is stopped as a whole, or one of its datacenters, because a user says so.
 func (o *checker) wasAsked(s *ledger.Step) {
-	if c := get(o.w); s.Kind == ledger.StopRing && c != nil && !c.Spec.Stopped && o.Fault == nil {
+	c := get(o.w)
+	if c == nil || o.Fault != nil {
+		return
+	}
+	if s.Kind == ledger.StopRing && !c.Spec.Stopped {
 		o.violated("I1: the ring is to stop, and nobody has asked for that")
 	}
+	for _, dc := range c.Spec.Datacenters {
+		if s.Kind == ledger.StopDatacenter && slices.Contains(s.Datacenters, dc.Name) &&
+			dc.Stopped != (s.Stage == ledger.StageClose) {
+			o.violated("I1: datacenter %s is in the stage %s, and nobody has asked for that", dc.Name, s.Stage)
+		}
+	}
 }
 
-// stops judges a node that is asked to go down with all others: none is open to clients any more,
-// and none keeps hints for another that is up, for as long as they are waited for.
+// stopsWith says that nodes of a datacenter are stopped together now, or were.
+func (o *checker) stopsWith(datacenter string) bool {
+	return o.lastLedger.Stops() != "" || o.lastLedger.StoppedDatacenter(datacenter) != nil ||
+		o.stepStops() && slices.Contains(o.lastLedger.Step.Datacenters, datacenter)
+}
+
+func (o *checker) stepStops() bool {
+	return o.lastLedger != nil && o.lastLedger.Step != nil && o.lastLedger.Step.Kind == ledger.StopDatacenter
+}
+
+// stoppedAlone is how many nodes have records of datacenters that are stopped alone.
+func (o *checker) stoppedAlone() (nodes int) {
+	for _, object := range o.w.Server.Objects("CassandraNode") {
+		if n := object.(*v1alpha1.CassandraNode); o.lastLedger.StoppedDatacenter(n.Spec.Datacenter) != nil {
+			nodes++
+		}
+	}
+	return nodes
+}
+
+// stops judges a node that is asked to go down with all others, of the ring or of its datacenter:
+// none of these is open to clients any more, and none keeps hints for another node that is up, for
+// as long as they are waited for.
 func (t *turn) stops(n *v1alpha1.CassandraNode) {
 	const waits = 10 * time.Minute
-	if t.Fault != nil || t.w.Line.Now().Sub(t.lastLedger.Step.OpenedAt) >= waits {
+	if t.Fault != nil || t.lastLedger.Step == nil || t.w.Line.Now().Sub(t.lastLedger.Step.OpenedAt) >= waits {
 		return // others may have come back just now
 	}
+	goes := func(s *pod.Sandbox) bool { return !t.stepStops() || s.Datacenter() == n.Spec.Datacenter }
 	up := map[string]string{}
 	for _, s := range t.w.Pods.Sandboxes() {
 		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) {
 			up[j.HostID()] = s.Name()
-			if j.NativeOpen() {
+			if j.NativeOpen() && goes(s) {
 				t.violated("I1: node %s is asked to stop with all others while %s is open to clients", n.Name, s.Name())
 			}
 		}
 	}
 	for _, s := range t.w.Pods.Sandboxes() {
-		if s.JVM() == nil {
+		if s.JVM() == nil || !goes(s) {
 			continue
 		}
 		for hostID, files := range s.Content(v1alpha1.VolumeData).Data.Hints() {

@@ -104,7 +104,7 @@ func (t *topology) members(of map[string]string) map[string]*cassandra.Process {
 func (t *topology) opened(step *ledger.Step, members map[string]string) {
 	beside := []string{notNormal, changing, down, unseen, strange}
 	t.wasAsked(step)
-	if step.Class != ledger.Rollout && step.Kind != ledger.StopRing {
+	if step.Class != ledger.Rollout && step.Kind != ledger.StopRing && step.Kind != ledger.StopDatacenter {
 		releases := map[string]string{}
 		for name, j := range t.members(members) {
 			releases[j.Release()] = name

@@ -101,7 +101,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if is := t.bySpec(n); !t.described[[2]string{n.Spec.Datacenter, n.Spec.Rack}][is] && is != t.bySpec(old) {
 		t.violated("node %s gets a record that no spec describes", n.Name)
 	}
-	if t.lastLedger.Stops() != "" {
+	if t.stopsWith(n.Spec.Datacenter) {
 		if t.asked(n) && !t.asked(old) {
 			t.stops(n)
 		}
@@ -113,7 +113,8 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 			serving[s.Name()] = s.JVM() != nil && s.JVM().NativeOpen()
 		}
 		for _, w := range wantedNodes(c) {
-			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && t.isMember(w.Name) && !t.diskLost(w.Name) {
+			if t.otherRack(w.Name, n.Name) && !serving[w.Name] && t.isMember(w.Name) && !t.diskLost(w.Name) &&
+				t.lastLedger.StoppedDatacenter(w.Datacenter) == nil {
 				t.violated("node %s is asked to go down while %s is", n.Name, w.Name)
 			}
 		}
@@ -129,7 +130,8 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	var together []string
 	for _, o := range t.w.Server.Objects("CassandraNode") {
 		other := o.(*v1alpha1.CassandraNode)
-		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] || t.diskLost(other.Name) {
+		if !t.inTurn(other) || other.Spec.Cluster.UID != c.UID || t.recreated[other.Name] || t.diskLost(other.Name) ||
+			t.lastLedger.StoppedDatacenter(other.Spec.Datacenter) != nil {
 			continue
 		}
 		together = append(together, other.Name)
@@ -194,7 +196,8 @@ func (t *turn) resized(old, p *corev1.Pod) {
 	}
 	for _, o := range t.w.Server.Objects("CassandraNode") {
 		other := o.(*v1alpha1.CassandraNode)
-		if t.otherRack(other.Name, p.Name) && t.inTurn(other) && !t.recreated[other.Name] && !t.diskLost(other.Name) {
+		if t.otherRack(other.Name, p.Name) && t.inTurn(other) && !t.recreated[other.Name] && !t.diskLost(other.Name) &&
+			t.lastLedger.StoppedDatacenter(other.Spec.Datacenter) == nil {
 			t.violated("pod %s is resized while node %s of another rack is changed", p.Name, other.Name)
 		}
 	}
@@ -234,7 +237,7 @@ func mostTogether(c *v1alpha1.CassandraCluster, n *v1alpha1.CassandraNode) int {
 // rack is down. Beside a fault one may be, of which nobody knows yet.
 func (t *turn) takesDown(s *pod.Sandbox) bool {
 	n, _ := t.w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
-	if t.lastLedger.Stops() != "" {
+	if t.stopsWith(s.Datacenter()) {
 		return true
 	}
 	if n == nil || !t.asked(n) {
@@ -242,7 +245,8 @@ func (t *turn) takesDown(s *pod.Sandbox) bool {
 	}
 	for _, other := range t.w.Pods.Sandboxes() {
 		if t.Fault == nil && t.otherRack(other.Name(), s.Name()) && t.isMember(other.Name()) &&
-			(other.JVM() == nil || !other.JVM().NativeOpen()) && !t.diskLost(other.Name()) {
+			(other.JVM() == nil || !other.JVM().NativeOpen()) && !t.diskLost(other.Name()) &&
+			!t.lastLedger.StopsDatacenter(other.Datacenter()) {
 			t.violated("I1: the agent of node %s takes it down while %s is", s.Name(), other.Name())
 		}
 	}

@@ -97,7 +97,9 @@ func (p *pass) mayGoDown(among, others []string) []string {
 		p.step.Refused(refusals)
 		return nil
 	}
-	upright := p.members(func(n *facts.Node) bool { return !lost(n) && !slices.Contains(others, n.Name) })
+	upright := p.members(func(n *facts.Node) bool {
+		return !lost(n) && !slices.Contains(others, n.Name) && !p.keptDown(n)
+	})
 	if refusals := guard.Check(upright, p.rules.RollOut...); len(refusals) > 0 {
 		p.step.Refused(refusals)
 		return nil

@@ -174,6 +174,10 @@ func (p *pass) run() plan.Result {
 		p.step.Close(false, v1alpha1.StepWithdrawn, "the ring is to stop; "+words.Plural(len(pending), "node")+
 			" left for when it has started")
 		return plan.Nothing()
+	case p.DatacenterToStart() != "":
+		p.step.Close(false, v1alpha1.StepWithdrawn, "datacenter "+p.DatacenterToStart()+" is to start; "+
+			words.Plural(len(pending), "node")+" left for when it has")
+		return plan.Nothing()
 	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
 		p.rest(true)
 		p.step.Block(v1alpha1.BlockedRollOutHeld, nil, "disruption.holdAfter is %s: %s left. Waits until "+
@@ -241,7 +245,7 @@ func (p *pass) workOutDiffering() []differing {
 	out := []differing{}
 	for _, w := range p.Wanted {
 		n := p.Live(w.Name)
-		if n == nil || p.Ledger.Members[w.Name] == "" {
+		if n == nil || p.Ledger.Members[w.Name] == "" || p.keptDown(n) {
 			continue
 		}
 		switch {
@@ -256,6 +260,12 @@ func (p *pass) workOutDiffering() []differing {
 		}
 	}
 	return out
+}
+
+// keptDown says that a node is of a datacenter that is stopped: it follows the spec when it has
+// started, and the others do not wait for it.
+func (p *pass) keptDown(n *facts.Node) bool {
+	return n.Record != nil && p.Ledger.KeepsDown(n.Record.Spec.Datacenter)
 }
 
 // growing are the members whose volumes are to become larger.

@@ -14,9 +14,9 @@ import (
 // long, but longer for the first of each datacenter: members whose pods have addresses are the
 // seeds, which are published before the records of a pass are written.
 func (p *pass) makePods() plan.Result {
-	if p.Cluster.Spec.Stopped {
-		p.step.Advance(true, "spec.stopped is true again", ledger.StageDrain)
-		return plan.Acting("the ring is to be stopped again")
+	if p.stops() {
+		p.step.Advance(true, p.field()+" is true again", ledger.StageDrain)
+		return plan.Acting("%s is to be stopped again", p.what())
 	}
 	var without, alone []string
 	answers := map[string]bool{}
@@ -44,6 +44,11 @@ func (p *pass) makePods() plan.Result {
 	p.write(true, "all nodes start together", func(r *ledger.Ring, own *ledger.Step, state *State) {
 		*state = State{}
 		own.Advance(ledger.StageOpen, p.Now)
+		if dc := p.datacenter(); dc != "" {
+			r.StartDatacenters(dc)
+			return
+		}
+		r.StoppedDatacenters = nil
 		if r.Stopped != nil && r.Stopped.Until.IsZero() {
 			r.Stopped.Until = p.Now
 		}
@@ -54,11 +59,11 @@ func (p *pass) makePods() plan.Result {
 // start has all nodes started and opened to clients, each when its agent finds that it sees whom
 // the others see, and ends the step when all serve, or no other one has come for long.
 func (p *pass) start() plan.Result {
-	if p.Cluster.Spec.Stopped {
-		p.step.Advance(true, "spec.stopped is true again", ledger.StageClose)
-		return plan.Acting("the ring is to be stopped again")
+	if p.stops() {
+		p.step.Advance(true, p.field()+" is true again", ledger.StageClose)
+		return plan.Acting("%s is to be stopped again", p.what())
 	}
-	written := p.update("the ring starts",
+	written := p.update(p.what()+" starts",
 		func(spec *v1alpha1.CassandraNodeSpec) bool {
 			return spec.State == v1alpha1.StateStopped || spec.ClientTraffic != p.Ledger.Traffic(spec.Datacenter)
 		},
@@ -79,10 +84,11 @@ func (p *pass) start() plan.Result {
 	p.step.Describe(nodes-len(missing), "waiting for %s to serve", words.List(missing, 3))
 	switch {
 	case len(missing) == 0:
-		p.step.Event("RingStarted", "%s serve", words.Plural(nodes, "node"))
+		p.step.Event(p.suffix()+"Started", "%s serve", words.Plural(nodes, "node"))
 		p.step.Close(false, v1alpha1.StepSucceeded, words.Plural(nodes, "node")+" serve")
 		return plan.Nothing()
-	case p.state.MissingSince == nil || len(missing) < p.state.Missing || len(missing) == nodes:
+	case p.state.MissingSince == nil || len(missing) < p.state.Missing ||
+		len(missing) == nodes && p.datacenter() == "":
 		if p.state.MissingSince == nil || len(missing) != p.state.Missing {
 			p.write(false, "nodes come back", func(_ *ledger.Ring, _ *ledger.Step, state *State) {
 				state.Missing, state.MissingSince = len(missing), &p.Now
@@ -94,8 +100,8 @@ func (p *pass) start() plan.Result {
 		p.step.WakeIn(left)
 		return plan.Waiting("waiting for %s to serve", words.List(missing, 3))
 	}
-	p.step.Warn("NodesMissing", "the ring has started without %s, which has not come %s after the others",
-		words.List(missing, 3), patience)
+	p.step.Warn("NodesMissing", "%s has started without %s, which has not come %s after the others",
+		p.what(), words.List(missing, 3), patience)
 	p.step.Close(true, v1alpha1.StepSucceeded, words.Plural(nodes-len(missing), "node")+" serve; "+
 		words.List(missing, 3)+" has not come "+patience.String()+" after the others")
 	return plan.Nothing()

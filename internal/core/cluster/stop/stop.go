@@ -1,6 +1,8 @@
 package stop
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -38,14 +40,27 @@ type State struct {
 // keep for each other is delivered, all are drained together, and their pods go. The step stays
 // open for as long, so that nothing else begins, and ends when the nodes have started again.
 func Stop(rules guard.Rules) procedure.Procedure {
+	out := stopping(rules)
+	out.Kind, out.Due = ledger.StopRing, due
+	return out
+}
+
+// Datacenter stops the nodes of one datacenter in the same way. That step ends when they are
+// stopped, so that changes of the others can begin, and another one starts them.
+func Datacenter(rules guard.Rules) procedure.Procedure {
+	out := stopping(rules)
+	out.Kind, out.Due = ledger.StopDatacenter, func(v *assess.View) *procedure.Proposal { return dueOf(v, rules) }
+	return out
+}
+
+func stopping(rules guard.Rules) procedure.Procedure {
 	stage := func(name ledger.Stage, run func(*pass) plan.Result) procedure.Stage {
 		return procedure.Stage{Name: name, Run: func(v *assess.View, s *procedure.Step) plan.Result {
 			return run(&pass{View: v, step: s, state: procedure.State[State](s), rules: rules})
 		}}
 	}
 	return procedure.Procedure{
-		Kind: ledger.StopRing, Class: ledger.Topology, MovesRanges: true, AnyRelease: true,
-		Due: due, Understands: procedure.Understands[State],
+		Class: ledger.Topology, MovesRanges: true, AnyRelease: true, Understands: procedure.Understands[State],
 		Stages: []procedure.Stage{
 			stage(ledger.StageClose, (*pass).closeTraffic), stage(ledger.StageDeliver, (*pass).deliver),
 			stage(ledger.StageDrain, (*pass).drain), stage(ledger.StageStopped, (*pass).stayStopped),
@@ -67,14 +82,73 @@ func due(v *assess.View) *procedure.Proposal {
 	}}
 }
 
-// NameHolder names the step that a ring which is to stop waits for.
-func NameHolder(v *assess.View, d *plan.Draft) {
-	if !v.Cluster.Spec.Stopped || v.Cluster.DeletionTimestamp != nil || v.Ledger == nil || v.Ledger.Step == nil ||
-		v.Ledger.Step.Kind == ledger.StopRing {
+// dueOf a datacenter that is to stop, or to start.
+func dueOf(v *assess.View, rules guard.Rules) *procedure.Proposal {
+	dc := cmp.Or(v.DatacenterToStart(), v.DatacenterToStop())
+	if dc == "" {
+		return nil
+	}
+	o := &procedure.Opening{Stage: ledger.StageClose, Datacenters: []string{dc}, State: State{},
+		Event: "StoppingDatacenter", Nodes: nodesOf(v, dc)}
+	verb := "stopping "
+	if v.DatacenterToStart() != "" {
+		o.Stage, o.Event, verb = ledger.StageStart, "StartingDatacenter", "starting "
+	}
+	o.EventMessage = verb + words.Plural(len(o.Nodes), "node") + " of datacenter " + dc
+	o.Why, o.ResultMessage = o.EventMessage, o.EventMessage
+	p := &procedure.Proposal{What: o.EventMessage,
+		Open: func() (*procedure.Opening, []guard.Refusal) { return o, nil }}
+	if o.Stage == ledger.StageClose {
+		p.Refusals = guard.Check(guard.Stopping{Nodes: procedure.TheseNodes(v, o.Nodes...), Datacenter: dc},
+			rules.StopDatacenter...)
+	}
+	return p
+}
+
+func nodesOf(v *assess.View, datacenter string) []string {
+	return slices.DeleteFunc(slices.Clone(v.Members()),
+		func(name string) bool { return v.DatacenterOf(name) != datacenter })
+}
+
+// Explain names the step that a ring or a datacenter which is to stop waits for, and says of each
+// datacenter that is stopped alone, or is to be, what comes of its absence and when.
+func Explain(v *assess.View, d *plan.Draft) {
+	if v.Cluster.DeletionTimestamp != nil || v.Ledger == nil {
 		return
 	}
-	d.Block(string(ledger.StopRing), v1alpha1.BlockedOtherStepOpen, nil, "spec.stopped is true, and the step %s is "+
-		"open: a change that has begun is brought to its end first. Waits until it is closed", v.Ledger.Step.Kind)
+	for _, dc := range v.Ledger.Formed {
+		explainAbsence(v, d, dc)
+	}
+	s, kind, what := v.Ledger.Step, ledger.StopDatacenter, ""
+	switch {
+	case v.Cluster.Spec.Stopped:
+		kind, what = ledger.StopRing, "spec.stopped is true"
+	case v.DatacenterToStart() != "":
+		what = "datacenter " + v.DatacenterToStart() + " is to start"
+	case v.DatacenterToStop() != "":
+		what = "datacenters[" + v.DatacenterToStop() + "].stopped is true"
+	}
+	if s == nil || s.Kind == ledger.StopRing || s.Kind == ledger.StopDatacenter || what == "" {
+		return
+	}
+	d.Block(string(kind), v1alpha1.BlockedOtherStepOpen, nil, "%s, and the step %s is open: a change that has begun "+
+		"is brought to its end first. Waits until it is closed", what, s.Kind)
+}
+
+func explainAbsence(v *assess.View, d *plan.Draft, dc string) {
+	is, nodes := v.Ledger.StoppedDatacenter(dc), nodesOf(v, dc)
+	switch {
+	case is != nil:
+		kept := ""
+		if is.Kept != "" {
+			kept = ". " + is.Kept + ": that was not delivered, and is when they are back"
+		}
+		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is stopped since %s: %s%s", dc,
+			is.Since.UTC().Format(time.RFC3339), assess.Absence(v.Snapshot, dc, is.Since), kept)
+	case v.StopsDatacenter(dc):
+		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is to stop. If that is now: %s", dc,
+			assess.Absence(v.Snapshot, dc, v.Now.Truncate(time.Hour)))
+	}
 }
 
 // pass continues a stop once.
@@ -85,16 +159,56 @@ type pass struct {
 	rules guard.Rules
 }
 
-// back goes to the start of the nodes if the ring is not to be stopped any more, and says whether
-// it does.
+// datacenter that is stopped alone; empty if it is the ring.
+func (p *pass) datacenter() string {
+	if p.step.Kind() == ledger.StopRing {
+		return ""
+	}
+	return p.step.Datacenters()[0]
+}
+
+// what stops, in words.
+func (p *pass) what() string {
+	if dc := p.datacenter(); dc != "" {
+		return "datacenter " + dc
+	}
+	return "the ring"
+}
+
+// field of the spec that says so.
+func (p *pass) field() string {
+	if dc := p.datacenter(); dc != "" {
+		return "datacenters[" + dc + "].stopped"
+	}
+	return "spec.stopped"
+}
+
+// suffix of the reasons of events.
+func (p *pass) suffix() string {
+	if p.datacenter() != "" {
+		return "Datacenter"
+	}
+	return "Ring"
+}
+
+// stops says that the spec still wants that.
+func (p *pass) stops() bool {
+	if dc := p.datacenter(); dc != "" {
+		return p.StopsDatacenter(dc)
+	}
+	return p.Cluster.Spec.Stopped
+}
+
+// back goes to the start of the nodes if they are not to be stopped any more, and says whether it
+// does.
 func (p *pass) back() (plan.Result, bool) {
-	if p.Cluster.Spec.Stopped {
+	if p.stops() {
 		return plan.Nothing(), false
 	}
-	p.step.Advance(true, "spec.stopped is no longer true", ledger.StageStart)
-	p.step.Event("StartingRing", "%s start", words.Plural(len(p.step.Wave()), "node"))
+	p.step.Advance(true, p.field()+" is no longer true", ledger.StageStart)
+	p.step.Event("Starting"+p.suffix(), "%s start", words.Plural(len(p.step.Wave()), "node"))
 	p.step.Describe(0, "the nodes start")
-	return plan.Acting("the ring is no longer to be stopped"), true
+	return plan.Acting("%s is no longer to be stopped", p.what()), true
 }
 
 // closeTraffic closes client traffic on every node that runs. Until none is open a node that is
@@ -103,7 +217,7 @@ func (p *pass) closeTraffic() plan.Result {
 	if r, back := p.back(); back {
 		return r
 	}
-	written := p.update("client traffic is closed, since the ring is to stop",
+	written := p.update("client traffic is closed, since "+p.what()+" is to stop",
 		func(spec *v1alpha1.CassandraNodeSpec) bool { return spec.ClientTraffic != v1alpha1.TrafficClosed },
 		func(spec *v1alpha1.CassandraNodeSpec) { spec.ClientTraffic = v1alpha1.TrafficClosed })
 	if written > 0 {
@@ -126,15 +240,15 @@ func (p *pass) deliver() plan.Result {
 	if r, back := p.back(); back {
 		return r
 	}
-	up := p.UpAmong(p.step.Wave())
-	kept := guard.Check(guard.Kept{Nodes: procedure.TheseNodes(p.View, up...), For: up, Batches: true},
+	up, others := p.UpAmong(p.step.Wave()), p.UpAmong(p.Members())
+	kept := guard.Check(guard.Kept{Nodes: procedure.TheseNodes(p.View, up...), For: others, Batches: true},
 		p.rules.Undelivered...)
 	for i := range kept {
 		kept[i].Until = "they are delivered, or 10 minutes are over"
 	}
 	waited := p.Now.Sub(p.step.StageSince())
 	switch {
-	case len(up) > 1 && waited < procedure.HintsFlushed:
+	case len(up) > 0 && len(others) > 1 && waited < procedure.HintsFlushed:
 		p.step.WakeIn(procedure.HintsFlushed - waited)
 		p.step.Describe(0, "delivering hints and batches")
 		return plan.Waiting("until hints that are in memory are counted")
@@ -161,7 +275,7 @@ func (p *pass) drain() plan.Result {
 		return r
 	}
 	p.noticeKept()
-	written := p.update("the ring is stopped",
+	written := p.update(p.what()+" is stopped",
 		func(spec *v1alpha1.CassandraNodeSpec) bool {
 			return spec.State != v1alpha1.StateStopped || spec.ClientTraffic != v1alpha1.TrafficClosed
 		},
@@ -176,11 +290,16 @@ func (p *pass) drain() plan.Result {
 	if len(running) == 0 {
 		p.step.Write(true, "no node runs", func(r *ledger.Ring, own *ledger.Step) {
 			own.Advance(ledger.StageStopped, p.Now)
-			if r.Stopped == nil || !r.Stopped.Until.IsZero() {
+			switch dc := p.datacenter(); {
+			case dc != "":
+				r.StartDatacenters(dc)
+				r.StoppedDatacenters = append(r.StoppedDatacenters,
+					ledger.StoppedDatacenter{Name: dc, Since: p.Now.UTC(), Kept: p.state.Kept})
+			case r.Stopped == nil || !r.Stopped.Until.IsZero():
 				r.Stopped = &ledger.Stopped{Since: p.Now}
 			}
 		})
-		p.step.Event("RingStopped", "no node of the ring runs")
+		p.step.Event(p.suffix()+"Stopped", "no node of %s runs", p.what())
 		return plan.Acting("no node runs")
 	}
 	p.deletePods()
@@ -199,13 +318,21 @@ func (p *pass) drain() plan.Result {
 	return plan.Waiting("waiting for %s to stop", words.List(running, 3))
 }
 
-// stayStopped keeps everything down.
+// stayStopped keeps everything down. The step of a datacenter ends with the last pod.
 func (p *pass) stayStopped() plan.Result {
 	if r, back := p.back(); back {
 		return r
 	}
 	p.noticeKept()
-	p.deletePods()
+	left := p.deletePods()
+	if p.datacenter() != "" {
+		p.step.Describe(len(p.step.Wave()), "%s is stopped", p.what())
+		if left > 0 {
+			return plan.Acting("%s left", words.Plural(left, "pod"))
+		}
+		p.step.Close(false, v1alpha1.StepSucceeded, "no node of "+p.what()+" runs")
+		return plan.Nothing()
+	}
 	since := p.Now
 	if p.Ledger.Stopped != nil {
 		since = p.Ledger.Stopped.Since
@@ -219,8 +346,9 @@ func (p *pass) stayStopped() plan.Result {
 func (p *pass) noticeKept() {
 	if p.state.Kept != "" {
 		p.step.Notice(v1alpha1.BlockedHintsNotDelivered, p.state.Keepers, "%s: that was not delivered within %s, and "+
-			"the ring was stopped all the same. It is delivered when the ring has started, unless a table of it keeps "+
-			"its deletions for less long than that takes: then repair the nodes that it is for", p.state.Kept, patience)
+			"%s was stopped all the same. It is delivered when it has started, unless a table of it keeps "+
+			"its deletions for less long than that takes: then repair the nodes that it is for", p.state.Kept, patience,
+			p.what())
 	}
 }
 
@@ -236,8 +364,8 @@ func (p *pass) running() []string {
 	return out
 }
 
-// deletePods deletes the pods of nodes that are stopped.
-func (p *pass) deletePods() {
+// deletePods deletes the pods of nodes that are stopped, and counts them.
+func (p *pass) deletePods() int {
 	var pods []*facts.Node
 	for _, name := range p.step.Wave() {
 		n := p.Live(name)
@@ -246,7 +374,8 @@ func (p *pass) deletePods() {
 			pods = append(pods, n)
 		}
 	}
-	p.step.DeletePods(pods, "the ring is stopped, and so is its node")
+	p.step.DeletePods(pods, p.what()+" is stopped, and so is its node")
+	return len(pods)
 }
 
 // update changes the records that differ, and counts them.

@@ -134,7 +134,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	var missing []string
 	var joining *ledger.Step
 	forming, adopted := false, k.adoptionBegun()
-	closed := k.closedDatacenters()
+	closed, alone := k.closedDatacenters(), k.stoppedAlone()
 	byDisk := map[string][]*facts.Agent{} // of each datacenter, members that no record knows
 	for _, n := range k.Records() {
 		agent, spec := n.CurrentAgent(), n.Record.Spec
@@ -148,7 +148,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		case spec.Member != nil:
 			l.Members[n.Name] = spec.Member.HostID
 			formed[spec.Datacenter] = true
-			if closed[spec.Datacenter] {
+			if closed[spec.Datacenter] || alone[spec.Datacenter] {
 				continue
 			}
 			// one that replaces a member is closed until it has
@@ -190,6 +190,12 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	}
 	l.Replaced = slices.Compact(slices.Sorted(slices.Values(l.Replaced)))
 	l.Formed, l.Closed = slices.Sorted(maps.Keys(formed)), slices.Sorted(maps.Keys(closed))
+	for _, dc := range slices.Sorted(maps.Keys(alone)) {
+		// Otherwise it is stopped again, which changes nothing.
+		if spec := k.Datacenter(dc); spec == nil || !spec.Stopped {
+			l.StoppedDatacenters = append(l.StoppedDatacenters, ledger.StoppedDatacenter{Name: dc, Since: k.Now.UTC()})
+		}
+	}
 	open := k.openDatacenters(byDisk)
 	for dc := range byDisk {
 		forming = forming || !open[dc]
@@ -199,7 +205,7 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 	}
 	added := slices.DeleteFunc(slices.Sorted(maps.Keys(datacenters)), func(dc string) bool { return open[dc] })
 	switch {
-	case k.wasStopping(closed):
+	case k.wasStopping(closed, alone):
 		step.Kind, step.Stage, step.Nodes = ledger.StopRing, ledger.StageClose, slices.Sorted(maps.Keys(l.Members))
 		l.Step, l.TrafficAllowed = step, true
 	case len(open) > 0 && forming && len(added) == 1:
@@ -286,11 +292,31 @@ func (k *Keeper) closedDatacenters() map[string]bool {
 	return out
 }
 
+// stoppedAlone are the datacenters of which a member is stopped whose record lets no client in, or
+// that are to stop and of which a member's record does not, while another datacenter is open.
+func (k *Keeper) stoppedAlone() map[string]bool {
+	out, opened := map[string]bool{}, map[string]bool{}
+	for _, n := range k.Records() {
+		switch spec := n.Record.Spec; {
+		case spec.Member == nil || spec.State == v1alpha1.StateDecommissioned:
+		case spec.ClientTraffic == v1alpha1.TrafficOpen:
+			opened[spec.Datacenter] = true
+		case spec.ClientTraffic == v1alpha1.TrafficClosed && spec.Join == nil:
+			dc := k.Datacenter(spec.Datacenter)
+			if spec.State == v1alpha1.StateStopped || dc != nil && dc.Stopped {
+				out[spec.Datacenter] = true
+			}
+		}
+	}
+	maps.DeleteFunc(out, func(dc string, _ bool) bool { return len(opened) == 0 || len(opened) == 1 && opened[dc] })
+	return out
+}
+
 // wasStopping says that the ring is stopped as a whole, or was about to be: a member is stopped
 // whose record lets no client in, or none does that was open to clients before and the spec says
 // so. A node that a roll-out stops lets clients in, unless its datacenter is closed to them, and
 // one that is still to be opened is never stopped.
-func (k *Keeper) wasStopping(closedDatacenters map[string]bool) bool {
+func (k *Keeper) wasStopping(closedDatacenters, alone map[string]bool) bool {
 	closed, opened := true, 0
 	for _, n := range k.Records() {
 		spec := n.Record.Spec
@@ -298,7 +324,7 @@ func (k *Keeper) wasStopping(closedDatacenters map[string]bool) bool {
 			continue
 		}
 		if spec.State == v1alpha1.StateStopped && spec.ClientTraffic == v1alpha1.TrafficClosed &&
-			!closedDatacenters[spec.Datacenter] {
+			!closedDatacenters[spec.Datacenter] && !alone[spec.Datacenter] {
 			return true
 		}
 		closed = closed && spec.ClientTraffic == v1alpha1.TrafficClosed

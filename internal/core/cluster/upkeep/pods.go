@@ -289,9 +289,10 @@ func volumeInWords(claim *corev1.PersistentVolumeClaim) string {
 // pod makes a node's pod where there is none, takes an orphaned one back, and clears away one that
 // has ended or that was made for a spec the node never ran under.
 func (k *Keeper) pod(n *facts.Node) {
-	stays := k.Ledger.KeepsDown() && k.Ledger.Stops() != ledger.StageStart
+	starts := k.Ledger.Starts(n.Record.Spec.Datacenter)
+	stays := k.Ledger.KeepsDown(n.Record.Spec.Datacenter) && !starts
 	if n.Pod == nil {
-		if stays || n.Record.Spec.State != v1alpha1.StateRunning && !k.Ledger.KeepsDown() ||
+		if stays || n.Record.Spec.State != v1alpha1.StateRunning && !starts ||
 			!k.LedgerLost && k.Abandoning(n.Name) && k.Abandoned(n.Name) {
 			return
 		}
@@ -307,7 +308,7 @@ func (k *Keeper) pod(n *facts.Node) {
 		return
 	}
 	if stays && k.Outside(n.Name) && k.Of(n.Name).Process == assess.Absent {
-		k.draft.Write(plan.DeletePod(n.Pod, "the ring is stopped, and its node has not joined"))
+		k.draft.Write(plan.DeletePod(n.Pod, "its datacenter is stopped, and its node has not joined"))
 		return
 	}
 	k.relabelPod(n)

@@ -241,7 +241,7 @@ func (k *Keeper) makeMember(spec *v1alpha1.CassandraNodeSpec, hostID string) {
 	if k.IsOpen(spec.Datacenter) {
 		spec.ClientTraffic = v1alpha1.TrafficOpen
 	}
-	if k.Ledger.KeepsDown() {
+	if k.Ledger.KeepsDown(spec.Datacenter) {
 		spec.State = v1alpha1.StateStopped
 	}
 }

@@ -25,7 +25,7 @@ func (k *Keeper) PublishSeeds() plan.Result {
 	}
 	slices.Sort(addresses)
 	k.draft.Seeds = addresses
-	if len(addresses) == 0 || k.Ledger.KeepsDown() && k.Ledger.Stops() != ledger.StageStart {
+	if len(addresses) == 0 || k.Ledger.KeepsDown("") && !k.Ledger.Starts("") {
 		k.draft.Seeds = k.PublishedSeeds()
 		return plan.Nothing()
 	}

@@ -109,6 +109,12 @@ func (k *Keeper) checkSpec() error {
 		return errors.New("stopped is true, and the ring has not formed: there is nothing to stop; take it out, and " +
 			"set it when the ring has formed")
 	}
+	for i := range spec.Datacenters {
+		if dc := &spec.Datacenters[i]; dc.Stopped && !k.Ledger.IsFormed(dc.Name) && !k.LedgerLost {
+			return fmt.Errorf("datacenters[%s].stopped is true, and the datacenter has not formed: there is nothing "+
+				"to stop; take it out, and set it when the datacenter has formed", dc.Name)
+		}
+	}
 	for i, w := range k.Wanted {
 		if i > 0 && w.Datacenter == k.Wanted[i-1].Datacenter && w.Rack == k.Wanted[i-1].Rack {
 			continue // the nodes of a rack differ in nothing but their names
