@@ -76,8 +76,9 @@ type ReplacementPolicy struct {
 
 // Exception is a person's word about one node, or the ring, for a time.
 //
-// +kubebuilder:validation:XValidation:rule=`self.type == 'TurnOffPassword' || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
-// +kubebuilder:validation:XValidation:rule=`self.type != 'TurnOffPassword' || !has(self.node) && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type TurnOffPassword needs reason, and takes no node: it is about the ring'`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['TurnOffPassword', 'OverrideGuard'] || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['TurnOffPassword', 'OverrideGuard']) || !has(self.node) && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs reason, and takes no node: it is about the ring'`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'OverrideGuard') == has(self.guard)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.guard) ? ' takes no guard: it is for OverrideGuard alone' : ' needs guard: the one that is overruled')`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'AcceptLoss') == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss alone' : ' needs keyspace: the one of which writes may be lost')`
@@ -111,6 +112,10 @@ type Exception struct {
 	// +kubebuilder:validation:MaxLength=48
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
 	Keyspace string `json:"keyspace,omitempty"`
+
+	// Guard that is overruled. For the type OverrideGuard alone.
+	// +optional
+	Guard OverridableGuard `json:"guard,omitempty"`
 
 	// Reason for people: it is shown wherever the exception has an effect.
 	// +optional

@@ -269,6 +269,11 @@ type ExceptionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
+
+	// UsedAt is when the guard that it overrules first found something. For the type OverrideGuard
+	// alone.
+	// +optional
+	UsedAt *metav1.Time `json:"usedAt,omitempty"`
 }
 
 // RepairStatus is when tables with more than one replica were last repaired.

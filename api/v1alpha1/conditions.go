@@ -24,6 +24,23 @@ const (
 // the spec. CassandraNodes have ConditionReady too.
 const ConditionConfigurationApplied = "ConfigurationApplied"
 
+// ConditionDiskFailing of a CassandraNode is present only while it is True: the data volume, or the
+// one of the commit log, cannot be written, by two probes of its agent in a row; until five in a row
+// could.
+const ConditionDiskFailing = "DiskFailing"
+
+// Reasons of ConditionDiskFailing.
+const (
+	// ReasonDiskIOError – the device or the file system of the volume returns errors.
+	ReasonDiskIOError = "IOError"
+	// ReasonDiskReadOnly – the volume is mounted read-only, as kernels do after errors.
+	ReasonDiskReadOnly = "ReadOnly"
+	// ReasonDiskMountChanged – another file system is where the volume was mounted.
+	ReasonDiskMountChanged = "MountChanged"
+	// ReasonDiskHangs – a write of a few bytes does not end.
+	ReasonDiskHangs = "Hangs"
+)
+
 // Conditions of a CassandraTask that has finished, as those of a Job. CassandraTasks have
 // ConditionReconciling and ConditionStalled, too.
 const (

@@ -44,7 +44,7 @@ const (
 
 // ExceptionType is what a person asks for.
 //
-// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;RemoveFirst;RolesReady;TurnOffPassword
+// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;RemoveFirst;RolesReady;TurnOffPassword;OverrideGuard
 type ExceptionType string
 
 const (
@@ -70,6 +70,36 @@ const (
 	// ExceptionTurnOffPassword – a ring that asks for passwords may get the authentication mode
 	// None: every client that reaches it has all permissions. It takes no node.
 	ExceptionTurnOffPassword ExceptionType = "TurnOffPassword"
+	// ExceptionOverrideGuard – what the given guard of the operator finds holds nothing back. It
+	// takes no node.
+	ExceptionOverrideGuard ExceptionType = "OverrideGuard"
+)
+
+// OverridableGuard is a reason of status.blocked that a person may overrule. What it protects is
+// time, room, or clients that a person knows better; no write that was acknowledged, no disk, no
+// release, and not that a node is one process with one identity.
+//
+// +kubebuilder:validation:Enum=HostCordoned;StreamInProgress;TooLittleDisk;CleanupDue;NoHostHasRoom;PlainClients
+type OverridableGuard string
+
+// The guards that can be overruled.
+const (
+	// OverrideHostCordoned – the pod of a member may be evicted while ranges move: that is refused
+	// meanwhile, and its host cannot be drained.
+	OverrideHostCordoned OverridableGuard = "HostCordoned"
+	// OverrideStreamInProgress – a stream, such as that of a repair by hand, fails when its node
+	// restarts, and is to be begun again.
+	OverrideStreamInProgress OverridableGuard = "StreamInProgress"
+	// OverrideTooLittleDisk – a node that stays fills more of its volume than is thought to be safe:
+	// a compaction may not find room.
+	OverrideTooLittleDisk OverridableGuard = "TooLittleDisk"
+	// OverrideCleanupDue – a node that stays gets ranges back of which it still has what it held
+	// before: rows that were deleted since can come back.
+	OverrideCleanupDue OverridableGuard = "CleanupDue"
+	// OverrideNoHostHasRoom – a pod may not find a host, and its node stays down until it does.
+	OverrideNoHostHasRoom OverridableGuard = "NoHostHasRoom"
+	// OverridePlainClients – clients that are connected without encryption are cut off.
+	OverridePlainClients OverridableGuard = "PlainClients"
 )
 
 // ExceptionState is what became of an exception.

@@ -34,6 +34,10 @@ const (
 	EventCertificateEnds = "CertificateEnds"
 	// EventCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
 	EventCertificateNotRenewed = "CertificateNotRenewed"
+	// EventDiskFailing – the agent of a node cannot write to one of its volumes.
+	EventDiskFailing = "DiskFailing"
+	// EventGuardOverruled – a guard has found what a person had overruled beforehand.
+	EventGuardOverruled = "GuardOverruled"
 	// EventJVMRestarted – a JVM has ended that nobody had asked to end, and is started again.
 	EventJVMRestarted = "JVMRestarted"
 	// EventTaskCreated – a schedule has made a task.

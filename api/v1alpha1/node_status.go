@@ -135,7 +135,7 @@ type CassandraNodeStatus struct {
 	// +optional
 	Blocked *NodeBlocked `json:"blocked,omitempty"`
 
-	// Conditions: Ready, and ConfigurationApplied.
+	// Conditions: Ready, ConfigurationApplied, and DiskFailing while it is True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -273,6 +273,8 @@ const (
 	NoticeVolumeHostUnavailable Reason = "VolumeHostUnavailable"
 	// NoticeMemberLost – the disk or the host of a member is lost, and it is replaced later.
 	NoticeMemberLost Reason = "MemberLost"
+	// NoticeDiskFailing – the agent of a node cannot write to one of its volumes.
+	NoticeDiskFailing Reason = "DiskFailing"
 	// NoticeSystemKeyspacesNotSet – altering the system keyspaces failed and is retried.
 	NoticeSystemKeyspacesNotSet Reason = "SystemKeyspacesNotSet"
 	// NoticeOperationFailed – an operation failed and is retried.

@@ -65,8 +65,14 @@ func isException(kind v1alpha1.ExceptionType, node string) func(v1alpha1.Excepti
 // are, unless the cluster has changed since it was read.
 func (c *connection) setException(ctx context.Context, cluster *v1alpha1.CassandraCluster,
 	kind v1alpha1.ExceptionType, node string, now ...v1alpha1.Exception) error {
+	return c.setExceptions(ctx, cluster, isException(kind, node), now...)
+}
+
+// setExceptions is setException for those that a function is true of.
+func (c *connection) setExceptions(ctx context.Context, cluster *v1alpha1.CassandraCluster,
+	these func(v1alpha1.Exception) bool, now ...v1alpha1.Exception) error {
 	before := cluster.DeepCopy()
-	cluster.Spec.Exceptions = append(slices.DeleteFunc(cluster.Spec.Exceptions, isException(kind, node)), now...)
+	cluster.Spec.Exceptions = append(slices.DeleteFunc(cluster.Spec.Exceptions, these), now...)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Patch(ctx, cluster, patch); err != nil {
 		return fmt.Errorf("change spec.exceptions of CassandraCluster %s: %w", cluster.Name, err)

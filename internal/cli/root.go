@@ -53,6 +53,7 @@ and, with your rights, changes what they are asked to do:
   remove-first     have a node leave before others of its rack
   start-anyway     let a node start that was down for longer than deletions are kept
   roles-ready      say that the roles of your applications are made
+  override-guard   have what a guard finds hold nothing back for a time
   superuser reset  give the superuser the password of his Secret, whatever he has
   rotate-authority replace a certificate authority of a ring
   clear-leftovers  remove what a cluster that is gone has left
@@ -82,7 +83,7 @@ func New(version string, streams Streams) *cobra.Command {
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
 		newBackup(s), newBackups(s), newRestore(s), newRotateAuthority(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),
-		s.command(rolesReady))
+		s.command(rolesReady), newOverride(s))
 	root.AddCommand(newRollOut(s)...)
 	return root
 }

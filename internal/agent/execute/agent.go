@@ -38,6 +38,13 @@ type Agent struct {
 	jobs []*job
 	// space on the data volume when it was last looked at; nil if it is not known.
 	space *facts.Space
+	// probed is what the probes of the volumes have come to. One is under way while probing, at the
+	// volume probeAt; probeFound is what the last one that ended has found.
+	probed     node.DiskHealth
+	probing    bool
+	probeAt    string
+	probeFound node.DiskProblem
+	probeEnded *threads.Signal
 	// streamsAt is when the streams were last asked for.
 	streamsAt time.Time
 	// interrupt ends the action under way before its time.
@@ -106,6 +113,7 @@ func New(host Host, self node.Self, o Options) *Agent {
 		host: host, self: self, memoryLimit: o.MemoryLimit, random: o.Random,
 		failures: map[node.ActionKind]failure{}, verified: map[v1alpha1.CertificateUse]verified{},
 		wake: threads.NewSignal(), look: threads.NewSignal(), report: threads.NewSignal(),
+		probeEnded: threads.NewSignal(),
 	}
 	a.load()
 	return a
@@ -134,6 +142,7 @@ func (a *Agent) Run(ctx context.Context) {
 		func() { a.loop(ctx); end() },
 		func() { a.followInit(ctx) },
 		func() { a.followJVM(ctx) },
+		func() { a.followVolumes(ctx) },
 		func() { a.writeStatus(ctx) },
 	)
 }

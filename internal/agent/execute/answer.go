@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agentapi"
 	"helenus.io/helenus/internal/core/facts"
@@ -31,6 +33,9 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 		Addresses: a.addresses(f), Replaced: f.Memory.Replaced,
 		DiskRelease: f.Memory.Release, Normal: f.Memory.Normal, GCGrace: f.Memory.GCGrace,
 		Tables: f.JVM.Tables,
+	}
+	if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionDiskFailing); c != nil {
+		answer.DiskFailing = c.Message
 	}
 	if c := d.Status.Configuration; c != nil {
 		answer.Revision = c.Revision

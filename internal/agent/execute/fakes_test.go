@@ -55,6 +55,8 @@ type world struct {
 	puts       int
 	putErr     error
 	disk       node.Disk
+	// problem is how the disk fails.
+	problem node.DiskProblem
 	// placed are the files of a backup, and store is where they come from.
 	placed []string
 	store  func(context.Context, string) (io.ReadCloser, error)
@@ -313,6 +315,14 @@ func (f fakeDisk) Hints() (map[string]int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.hints), f.failOn["hints"]
+}
+
+func (f fakeDisk) Probe(begins func(string)) node.DiskProblem {
+	begins(v1alpha1.VolumeData)
+	_ = f.call(context.Background(), "probe")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.problem
 }
 
 func (f fakeDisk) Space() (free, capacity int64, err error) {

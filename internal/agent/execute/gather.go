@@ -13,7 +13,8 @@ import (
 func (a *Agent) gather() node.Facts {
 	f := node.Facts{
 		Self: a.self, Memory: a.memory, MemoryProblem: a.memoryProblem, Disk: a.disk,
-		Init: initFacts(a.init, a.initAnswers, a.initProblem), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
+		Probed: a.probed,
+		Init:   initFacts(a.init, a.initAnswers, a.initProblem), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
 		Certificates: a.certificates,
 		Failures:     make(map[node.ActionKind]node.Failure, len(a.failures)),
 	}

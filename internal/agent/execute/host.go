@@ -80,6 +80,9 @@ type Disk interface {
 	Hints() (map[string]int, error)
 	// Space is what the data volume has room for.
 	Space() (free, capacity int64, err error)
+	// Probe has a few bytes written to the volumes, each of which is named before, and says how one
+	// fails. It may hang.
+	Probe(begins func(volume string)) node.DiskProblem
 }
 
 // Files are the configuration directories in the shared volume.

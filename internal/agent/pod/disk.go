@@ -56,6 +56,8 @@ type Store interface {
 	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
 	Space() (free, capacity int64, err error)
+	// Probe writes a few bytes, durably, if the volume is marked, and says how it fails. It may hang.
+	Probe() node.DiskProblem
 }
 
 // Volume is a mounted volume.
@@ -156,7 +158,8 @@ func (v Volume) Space() (free, capacity int64, err error) {
 func NewDisk(volumes []Volume, now func() time.Time) *Disk {
 	d := &Disk{now: now}
 	for _, v := range volumes {
-		d.volumes = append(d.volumes, named{v.Name, v})
+		device, _ := deviceAt(v.Directory)
+		d.volumes = append(d.volumes, named{v.Name, mounted{v, device}})
 	}
 	return d
 }

@@ -38,6 +38,15 @@ func (v *View) RolesSaidReady(node string) bool {
 // MayTurnOff says that, by the word of a person, the ring may stop asking for passwords.
 func (v *View) MayTurnOff() bool { return len(v.exceptions(v1alpha1.ExceptionTurnOffPassword, "")) > 0 }
 
+// Overruled are the guards that hold nothing back, by the word of a person.
+func (v *View) Overruled() []v1alpha1.Reason {
+	var out []v1alpha1.Reason
+	for _, e := range v.exceptions(v1alpha1.ExceptionOverrideGuard, "") {
+		out = append(out, v1alpha1.Reason(e.Guard))
+	}
+	return out
+}
+
 // exceptions of a type for a node that hold now.
 func (v *View) exceptions(kind v1alpha1.ExceptionType, node string) []v1alpha1.Exception {
 	return exceptions(v.Snapshot, v.Now, kind, node)

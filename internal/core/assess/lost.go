@@ -57,9 +57,16 @@ func (v *View) Found(name string) bool {
 	return v.SeesAlive(n) != "" || agent != nil && agent.Process == facts.ProcessRunning
 }
 
+// DiskFails says that the agent of a node cannot write to its disk, and that no JVM runs there.
+func (v *View) DiskFails(n *facts.Node) bool {
+	agent := n.CurrentAgent()
+	return agent != nil && agent.DiskFailing != "" && agent.Process == facts.ProcessAbsent
+}
+
 // Lost says in words that follow the name of a member what of it is lost, so that it never comes
 // back as it was; empty if nothing is, or that is not certain: the agent of its present pod finds
-// an empty disk, or no pod of it can run, since its disk is on a host that is gone.
+// an empty disk, or cannot write to its disk, and no JVM runs; or no pod of it can run, since its disk
+// is on a host that is gone.
 func (v *View) Lost(name string) string {
 	n := v.Live(name)
 	hostID, member := v.Ledger.HostID(name)
@@ -72,6 +79,8 @@ func (v *View) Lost(name string) string {
 		if agent.Phase == v1alpha1.PhaseDataLost && agent.Disk == v1alpha1.DiskEmpty &&
 			agent.Process == facts.ProcessAbsent {
 			out = "has lost its disk: the data volume is empty"
+		} else if v.DiskFails(n) {
+			out = "is down on a disk that fails: " + agent.DiskFailing
 		}
 	} else if c := v.OutOfReach(n); c != nil && !n.Asking {
 		out = fmt.Sprintf("has lost its host: volume %s was on %s, which is gone", c.Volume.Name,

@@ -145,6 +145,44 @@ func TestWhatKeepsANodeFromLeaving(t *testing.T) {
 	}
 }
 
+// What a guard finds holds nothing back while a person says so, and no other guard is overruled.
+func TestAGuardIsOverruledForATime(t *testing.T) {
+	w := six(t)
+	w.change(nodesPerRack(1))
+	w.snapshot.Hosts[host].Spec.Unschedulable = true
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Exceptions = []v1alpha1.Exception{{Name: "over", Type: v1alpha1.ExceptionOverrideGuard,
+			Guard: v1alpha1.OverrideHostCordoned, Reason: "next week", Until: metav1.NewTime(w.now.Add(time.Hour))}}
+	})
+	blocked := func(made plan.Plan) (out []v1alpha1.Reason) {
+		for _, b := range made.Blocked {
+			out = append(out, b.Reason)
+		}
+		return out
+	}
+	made := next(w)
+	if e := made.Exceptions; len(made.Blocked) > 0 || len(e) != 1 || e[0].UsedAt == nil ||
+		!strings.Contains(e[0].Message, "(next week), which has found: host "+host) {
+		t.Errorf("blocked %v, exceptions %+v", blocked(made), e)
+	}
+	w.snapshot.Cluster.Status.Exceptions = made.Exceptions
+	w.snapshot.Hosts[host].Spec.Unschedulable = false
+	w.now = w.now.Add(time.Minute)
+	if e := next(w).Exceptions[0]; !e.UsedAt.Equal(made.Exceptions[0].UsedAt) || e.Message != made.Exceptions[0].Message {
+		t.Errorf("it becomes %+v", e)
+	}
+	w.snapshot.Hosts[host].Spec.Unschedulable = true
+	w.snapshot.Ledger.RepairDue = []ledger.RepairDue{{Node: third, Reason: v1alpha1.RepairCommitLogLost}}
+	if got := blocked(next(w)); !slices.Equal(got, []v1alpha1.Reason{v1alpha1.BlockedRepairDue}) {
+		t.Errorf("with a repair due: blocked by %v", got)
+	}
+	w.snapshot.Ledger.RepairDue = nil
+	w.now = w.now.Add(time.Hour)
+	if got := blocked(next(w)); !slices.Equal(got, []v1alpha1.Reason{v1alpha1.BlockedHostCordoned}) {
+		t.Errorf("when its time is over: blocked by %v", got)
+	}
+}
+
 // fill the data volume of every node with its own data.
 func (w *world) fill(bytes int64) {
 	for _, n := range w.snapshot.Records() {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -202,13 +203,18 @@ func Next(snapshot *facts.Snapshot, now time.Time) plan.Plan {
 // Ahead is what brings the ring to the spec of a snapshot of which Next has made a plan; nil if
 // there is nothing to do.
 func Ahead(snapshot *facts.Snapshot, made plan.Plan, now time.Time) *plan.RollOut {
-	return rollout.Ahead(guard.All(), assess.NewView(snapshot, now), made.Stalled != nil)
+	view := assess.NewView(snapshot, now)
+	rules := guard.All().Overruled(view.Overruled(), func(v1alpha1.Reason, guard.Finding) {})
+	return rollout.Ahead(rules, view, made.Stalled != nil)
 }
 
 // NextBy is Next by other rules than those of the product.
 func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Plan {
 	draft := &plan.Draft{Plan: plan.Plan{Wake: interval}}
 	view := assess.NewView(snapshot, now)
+	found := map[v1alpha1.Reason]string{}
+	rules = rules.Overruled(view.Overruled(),
+		func(reason v1alpha1.Reason, f guard.Finding) { found[reason] = cmp.Or(found[reason], f.Message) })
 	p := &pass{draft: draft, keeper: upkeep.New(view, draft), rules: rules}
 	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules, p.keeper.PublishSeedsOf)
 	for _, e := range entries {
@@ -224,6 +230,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 			break
 		}
 	}
+	p.keeper.Overruled(found)
 	stop.Explain(p.engine.View(), draft)
 	if len(snapshot.Tasks)+len(snapshot.Restores)+len(snapshot.Backups) > 0 {
 		task.Explain(p.engine.View(), draft, tasks, rollOut)

@@ -70,6 +70,10 @@ type Agent struct {
 	// Space on the data volume; nil if it is not known.
 	Space *Space `json:"space,omitempty"`
 
+	// DiskFailing says in words how the data volume, or that of the commit log, fails; empty if it
+	// does not, as far as is known.
+	DiskFailing string `json:"diskFailing,omitempty"`
+
 	// Ring is nil while no JVM answers.
 	Ring *Ring `json:"ring,omitempty"`
 }

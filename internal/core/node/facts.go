@@ -29,8 +29,10 @@ type Facts struct {
 	MemoryProblem string
 	// Disk as it was found while no JVM ran.
 	Disk Disk
-	Init Init
-	JVM  JVM
+	// Probed is whether the volumes can be written.
+	Probed DiskHealth
+	Init   Init
+	JVM    JVM
 	// Peers are the last answers of the agents of other nodes.
 	Peers Peers
 	// Configuration is how the wanted configuration stands to the one that the running JVM was

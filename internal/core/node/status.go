@@ -251,7 +251,12 @@ func (p *pass) reportConditions(s *v1alpha1.CassandraNodeStatus) {
 	default:
 		is(&applied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	}
-	for _, c := range []metav1.Condition{applied, ready} {
+	all := []metav1.Condition{applied, ready}
+	if found := p.diskProblem(); found.Reason != "" {
+		all = append(all, metav1.Condition{Type: v1alpha1.ConditionDiskFailing, Status: metav1.ConditionTrue,
+			Reason: found.Reason, Message: found.Message})
+	}
+	for _, c := range all {
 		c.Message = words.Shorten(c.Message, 4096)
 		c.ObservedGeneration = s.ObservedGeneration
 		c.LastTransitionTime = p.transition(c)

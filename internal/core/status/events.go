@@ -44,6 +44,9 @@ func Events(before, after v1alpha1.CassandraClusterStatus) []Event {
 	}
 	c.restarts()
 	c.certificates()
+	c.noticed(v1alpha1.NoticeCertificateNotRenewed, v1alpha1.EventCertificateNotRenewed)
+	c.overruled()
+	c.noticed(v1alpha1.NoticeDiskFailing, v1alpha1.EventDiskFailing)
 	return c.events
 }
 
@@ -115,7 +118,7 @@ func (c *changes) steps() {
 	}
 }
 
-// certificates tells when one is not renewed: nothing else does, before it ends.
+// certificates tells when the first one of the ring is about to end.
 func (c *changes) certificates() {
 	within := func(s v1alpha1.CassandraClusterStatus) *v1alpha1.EncryptionStatus {
 		if s.Security == nil || s.Security.Encryption == nil {
@@ -129,14 +132,36 @@ func (c *changes) certificates() {
 			"a certificate of the ring, or an authority of it, ends at %s, within %s: no new connection is made by it "+
 				"then", now.NextExpiry.UTC().Format(time.RFC3339), words.Plural(int(now.EndsWithinDays), "day"))
 	}
-	is := func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeCertificateNotRenewed }
+}
+
+// overruled tells when an exception has let pass what a guard has found.
+func (c *changes) overruled() {
+	for _, e := range c.after.Exceptions {
+		if e.UsedAt != nil && !slices.ContainsFunc(c.before.Exceptions, func(b v1alpha1.ExceptionStatus) bool {
+			return b.Name == e.Name && b.UsedAt != nil
+		}) {
+			c.add(corev1.EventTypeWarning, v1alpha1.EventGuardOverruled, e.Name, "", "exception %s: %s", e.Name, e.Message)
+		}
+	}
+}
+
+// noticed tells of a notice that is new, or names further nodes: that a certificate is not renewed,
+// or that a disk fails, nothing else tells before it is too late.
+func (c *changes) noticed(reason v1alpha1.Reason, event string) {
+	is := func(n v1alpha1.Notice) bool { return n.Reason == reason }
 	now := slices.IndexFunc(c.after.Notices, is)
-	if now < 0 || slices.ContainsFunc(c.before.Notices, is) {
+	if now < 0 {
 		return
 	}
 	n := c.after.Notices[now]
-	c.add(corev1.EventTypeWarning, v1alpha1.EventCertificateNotRenewed, string(n.Reason), only(n.Nodes), "%s",
-		n.Message)
+	fresh := slices.Clone(n.Nodes)
+	if before := slices.IndexFunc(c.before.Notices, is); before >= 0 {
+		fresh = slices.DeleteFunc(fresh,
+			func(name string) bool { return slices.Contains(c.before.Notices[before].Nodes, name) })
+	}
+	if len(fresh) > 0 {
+		c.add(corev1.EventTypeWarning, event, string(n.Reason), only(fresh), "%s", n.Message)
+	}
 }
 
 // only is the one name of a list that has one.

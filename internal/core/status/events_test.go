@@ -34,6 +34,8 @@ func TestEvents(t *testing.T) {
 	record := func(result v1alpha1.StepResult) v1alpha1.StepRecord {
 		return v1alpha1.StepRecord{Step: "Join", Result: result, Message: "n1", StartedAt: second(int64(len(result)))}
 	}
+	used := new(metav1.Time)
+	*used = second(1)
 	var many []v1alpha1.UnhealthyNode
 	for i := range 100 {
 		many = append(many, v1alpha1.UnhealthyNode{Name: fmt.Sprintf("a%02d", i), Trouble: v1alpha1.TroubleDown})
@@ -43,6 +45,18 @@ func TestEvents(t *testing.T) {
 		before, after s
 		want          []string // reason, action, node
 	}{
+		"a guard is overruled": {
+			s{Exceptions: []v1alpha1.ExceptionStatus{{Name: "over"}}},
+			s{Exceptions: []v1alpha1.ExceptionStatus{{Name: "over", UsedAt: used, Message: "so it is"}}},
+			[]string{"GuardOverruled over "}},
+		"a disk fails": {
+			s{}, s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1"}, Message: "so it is"}}},
+			[]string{"DiskFailing DiskFailing n1"}},
+		"another disk fails, too": {
+			s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1"}}}},
+			s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1", "n2"},
+				Message: "so it is"}}},
+			[]string{"DiskFailing DiskFailing n2"}},
 		"two datacenters form": {
 			s{Datacenters: []v1alpha1.DatacenterStatus{{Name: "a", Formed: true}, {Name: "b"}, {Name: "c"}}},
 			s{Datacenters: []v1alpha1.DatacenterStatus{{Name: "a", Formed: true}, {Name: "b", Formed: true},

@@ -290,6 +290,8 @@ func (s *Sandbox) startAgent(exited func(int)) {
 		switch {
 		case !done && volume.Data.Full() && (step.Op == memdisk.OpCreate || step.Op == memdisk.OpWrite):
 			return syscall.ENOSPC
+		case !done && volume.Failing:
+			return syscall.EROFS
 		case s.rt.Hook != nil:
 			return s.rt.Hook(s, step, done)
 		default:

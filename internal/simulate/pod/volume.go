@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/agent/journal"
+	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/test/memdisk"
@@ -20,6 +22,8 @@ type Content struct {
 	Files *memdisk.Disk
 	// Data is Cassandra's own; empty on volumes other than data.
 	Data *cassandra.Disk
+	// Failing says that the file system is mounted read-only, after errors.
+	Failing bool
 	// holder of the lock on it; nil if none does.
 	holder *initContainer
 }
@@ -98,6 +102,14 @@ func (v volume) Snapshots(tag string) ([]disk.Snapshot, error) {
 
 // Hints implements agentpod.Store.
 func (v volume) Hints() (map[string]int, error) { return v.s.content(v.name).Data.Hints(), nil }
+
+// Probe implements agentpod.Store.
+func (v volume) Probe() node.DiskProblem {
+	if !v.s.content(v.name).Failing {
+		return node.DiskProblem{}
+	}
+	return node.DiskProblem{Reason: v1alpha1.ReasonDiskReadOnly, Message: "the " + v.name + " volume is mounted read-only"}
+}
 
 // hostSize is what there is room for where a pod has no volume of its own.
 const hostSize = 2 << 30

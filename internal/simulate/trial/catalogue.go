@@ -109,7 +109,7 @@ func Catalogue() []*Scenario {
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", fourthRack),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
 			secondDatacenter),
-		forgottenWhileGrowing(), rebuiltAgain(), drainedWhileGrowing(),
+		forgottenWhileGrowing(), rebuiltAgain(), drainedWhileGrowing(), growsOnCordonedHosts(),
 
 		scenario("all-down", "all hosts are lost and come back with their disks", threeRacks,
 			Act{Name: "lose", Do: everyHost((*kube.Cluster).Lose), Until: nobodyServes, Within: 10 * time.Minute},

@@ -135,6 +135,25 @@ func drainedWhileGrowing() *Scenario {
 	return s
 }
 
+// growsOnCordonedHosts is a ring that is to grow although the host of a member is cordoned, by the
+// word of a person.
+func growsOnCordonedHosts() *Scenario {
+	s := threeRacks.growing(1).scenario("grow-overruled", "a ring gets a rack more although the host of a member is "+
+		"cordoned, once a person overrules the guard", fourthRack)
+	last := len(s.Acts) - 1
+	s.Acts[last].Until = blockedWith(v1alpha1.BlockedHostCordoned, clusterName+"-dc1-r1-0")
+	s.Acts = slices.Insert(s.Acts, last, Act{Name: "cordon", Do: first(func(k *kube.Cluster, name string) {
+		k.Cordon(name, true)
+	})})
+	s.Acts = append(s.Acts, Act{Name: "overrule", Do: func(w *world.World) error {
+		e := exceptionOf(w, v1alpha1.ExceptionOverrideGuard, "")
+		e.Guard = v1alpha1.OverrideHostCordoned
+		return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
+	}, Until: all(grown, func(w *world.World) bool { return get(w).Status.Exceptions[0].UsedAt != nil }),
+		Within: time.Hour})
+	return s
+}
+
 // drained notes how many members there were when a host was drained.
 const drained = "members when drained"
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -28,7 +29,36 @@ func replaceScenarios() []*Scenario {
 			"are repaired, and the node is replaced", v1alpha1.ReplacementRepairBefore),
 		replaceCutOff(), replaceHostGone(), replaceAsked(), replaceUnheard(), replaceUnheardLate(),
 		ReplacePlanned("replace-planned", v1alpha1.ReplacementRepairBefore), replaceTakenBack(),
-		removeLost(),
+		removeLost(), replaceDiskFailing(),
+	}
+}
+
+// replaceDiskFailing is a member whose volume is mounted read-only, after errors: it serves on until
+// its JVM ends, which is all that makes it a lost one. It is replaced on another volume.
+func replaceDiskFailing() *Scenario {
+	fails := blockedWith(v1alpha1.NoticeDiskFailing, lostNode, "read-only", "--planned")
+	return replacing(scenario("replace-disk-failing", "the disk of a member fails: that is said while it serves, and "+
+		"when its JVM has ended for long enough the node is replaced on another volume",
+		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
+		Act{Name: "have the disk fail", Do: onLostNode(func(s *pod.Sandbox) {
+			s.Content(v1alpha1.VolumeData).Failing = true
+		}), Until: all(fails, serves(3)), Within: 15 * time.Minute},
+		passing("half an hour", 30*time.Minute, all(fails, serves(3), not(replaced))),
+		Act{Name: "kill the JVM", Do: func(w *world.World) error {
+			w.Line.After(time.Minute, "a client writes", func() { probe(w, 60) })
+			return onLostNode(killJVM)(w)
+		}, Until: all(replaced, grown, not(fails)), Within: time.Hour}))
+}
+
+// onLostNode does something to the pod of the lost node.
+func onLostNode(do func(*pod.Sandbox)) func(*world.World) error {
+	return func(w *world.World) error {
+		for _, s := range w.Pods.Sandboxes() {
+			if s.Name() == lostNode {
+				do(s)
+			}
+		}
+		return nil
 	}
 }
 
@@ -43,18 +73,10 @@ func ReplaceLostDisk(name, about string, repair v1alpha1.ReplacementRepair) *Sce
 // replaceCutOff is a replacement whose JVM is killed while it streams: the same ticket begins
 // again.
 func replaceCutOff() *Scenario {
-	killed := func(w *world.World) error {
-		for _, s := range w.Pods.Sandboxes() {
-			if s.Name() == lostNode {
-				killJVM(s)
-			}
-		}
-		return nil
-	}
 	return replacing(scenario("replace-cut-off", "the JVM of a replacement is killed while it streams",
 		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
 		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: joins, Within: time.Hour},
-		Act{Name: "kill the replacement", Do: killed, Until: all(replaced, grown), Within: time.Hour}))
+		Act{Name: "kill the replacement", Do: onLostNode(killJVM), Until: all(replaced, grown), Within: time.Hour}))
 }
 
 // replaceHostGone is a member whose host is gone for certain, and its volume with it: it gets
@@ -107,9 +129,9 @@ func replaceUnheardLate() *Scenario {
 			return nil
 		}, Until: blockedWith(v1alpha1.BlockedJoiningDiskNotEmpty, "delete its claim and its pod"), Within: time.Hour},
 		Act{Name: "clear the disk", Do: func(w *world.World) error {
-			pod, _ := w.Server.Object("Pod", keyOf(lostNode)).(*corev1.Pod)
+			present, _ := w.Server.Object("Pod", keyOf(lostNode)).(*corev1.Pod)
 			return errors.Join(w.User().Delete(context.Background(), claimOf(w, lostNode).DeepCopy()),
-				w.User().Delete(context.Background(), pod.DeepCopy()))
+				w.User().Delete(context.Background(), present.DeepCopy()))
 		}, Until: all(replaced, grown), Within: time.Hour}))
 }
 

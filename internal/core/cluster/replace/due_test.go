@@ -79,6 +79,9 @@ func TestWhenAMemberIsReplaced(t *testing.T) {
 		"that is accepted":               {changes{long, down, except(v1alpha1.ExceptionAcceptLoss)}, "open After"},
 		"a keyspace has a single copy":   {changes{long, single}, "refused LossNotAccepted"},
 		"which may be lost":              {changes{long, single, except(v1alpha1.ExceptionAcceptLoss)}, "open Before"},
+		"its disk fails":                 {changes{long, fails(facts.ProcessAbsent)}, "open Before"},
+		"its disk fails, and it serves":  {changes{long, fails(facts.ProcessRunning)}, "settled: 0 lost"},
+		"its disk fails no more":         {changes{long, fails(facts.ProcessAbsent), works}, "wait"},
 		"the ledger had lost its ticket": {changes{ticketed}, "lost a"},
 		"and that it was removed":        {changes{long, removedA}, "remove After"},
 	} {
@@ -93,6 +96,16 @@ func TestWhenAMemberIsReplaced(t *testing.T) {
 }
 
 type changes []func(*facts.Snapshot)
+
+// fails has the agent of a find that its disk fails, on which the JVM runs or not.
+func fails(process facts.ProcessState) func(*facts.Snapshot) {
+	return func(s *facts.Snapshot) {
+		s.Nodes["a"].Agent = &facts.Agent{PodUID: "pod", Disk: v1alpha1.DiskMember, Phase: v1alpha1.PhaseFailed,
+			Process: process, DiskFailing: "read-only"}
+	}
+}
+
+func works(s *facts.Snapshot) { s.Nodes["a"].Agent.DiskFailing = "" }
 
 func single(s *facts.Snapshot) {
 	for _, n := range s.Nodes {

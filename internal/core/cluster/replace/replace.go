@@ -25,7 +25,7 @@ type State struct {
 	Repair v1alpha1.ReplacementRepair `json:"repair"`
 	// Repairers are members that repair it before.
 	Repairers []string `json:"repairers,omitempty"`
-	// Claims are those of a disk that is given up; nothing uses them any more.
+	// Claims are those of a disk that is given up, or fails; nothing uses them any more.
 	Claims []v1alpha1.ClaimReference `json:"claims,omitempty"`
 	// Left is the least that was left to be delivered, and LeftSince when it became that.
 	Left      int        `json:"left,omitempty"`
@@ -205,8 +205,8 @@ func (r replacer) allow(v *assess.View, s *procedure.Step, node string, state St
 		return s.Refused(why)
 	}
 	state.Repairers = nil
-	if r.asked != nil {
-		state.Claims = v.Nodes[node].Record.Spec.Claims
+	if n := v.Nodes[node]; r.asked != nil || v.DiskFails(n) {
+		state.Claims = n.Record.Spec.Claims
 	}
 	next := ledger.StageTickets
 	if r.asked != nil && r.asked.Removes || unheard(v, node, state.Replaces.HostID) {
@@ -416,7 +416,8 @@ func end(v *assess.View, s *procedure.Step) plan.Result {
 		})
 		return plan.Acting("recording the host id of %s", name)
 	}
-	if v.Cluster.Spec.Volumes.OnScaleIn == v1alpha1.ClaimDelete {
+	// Of a disk that fails nobody has said that it may go.
+	if s.Kind() != ledger.ReplaceNode && v.Cluster.Spec.Volumes.OnScaleIn == v1alpha1.ClaimDelete {
 		s.DeleteClaims(state.Claims, "its disk is given up, and volumes.onScaleIn is Delete")
 	}
 	s.Close(false, v1alpha1.StepSucceeded, "node "+name)

@@ -6,11 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
+	"helenus.io/helenus/internal/core/words"
 )
 
 // Exceptions copies a person's word about single nodes into their records, and takes it out again
@@ -27,7 +29,8 @@ func (k *Keeper) Exceptions() plan.Result {
 			case v1alpha1.ExceptionStartAnyway:
 				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
 			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss,
-				v1alpha1.ExceptionRemoveFirst, v1alpha1.ExceptionRolesReady, v1alpha1.ExceptionTurnOffPassword:
+				v1alpha1.ExceptionRemoveFirst, v1alpha1.ExceptionRolesReady, v1alpha1.ExceptionTurnOffPassword,
+				v1alpha1.ExceptionOverrideGuard:
 				// they are asked by their procedures
 			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
@@ -39,6 +42,31 @@ func (k *Keeper) Exceptions() plan.Result {
 	k.stopForDebug(stop)
 	k.startAnyway(start)
 	return plan.Nothing()
+}
+
+// Overruled takes in what guards have found that are overruled: the first of it, and when that was,
+// stay in the status as long as the exception is there.
+func (k *Keeper) Overruled(found map[v1alpha1.Reason]string) {
+	for i := range k.draft.Exceptions {
+		status, e := &k.draft.Exceptions[i], &k.Cluster.Spec.Exceptions[i]
+		if e.Type != v1alpha1.ExceptionOverrideGuard {
+			continue
+		}
+		for _, before := range k.Cluster.Status.Exceptions {
+			if before.Name == e.Name && before.UsedAt != nil {
+				status.UsedAt = before.UsedAt
+				if status.State == v1alpha1.ExceptionActive {
+					status.Message = before.Message
+				}
+			}
+		}
+		what, is := found[v1alpha1.Reason(e.Guard)]
+		if is && status.UsedAt == nil && status.State == v1alpha1.ExceptionActive {
+			now := metav1.NewTime(k.Now).Rfc3339Copy()
+			status.UsedAt, status.Message = &now, words.Shorten(fmt.Sprintf("the guard %s is overruled (%s), which has "+
+				"found: %s", e.Guard, e.Reason, what), 2048)
+		}
+	}
 }
 
 // stopForDebug has those nodes stopped, and no others.
@@ -77,6 +105,8 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 			e.Until.UTC().Format(time.RFC3339))
 	case e.Type == v1alpha1.ExceptionTurnOffPassword:
 		return k.judgeTurnOff()
+	case e.Type == v1alpha1.ExceptionOverrideGuard:
+		return v1alpha1.ExceptionActive, fmt.Sprintf("what the guard %s finds holds nothing back", e.Guard)
 	case record == nil:
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("there is no node %s", e.Node)
 	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
@@ -98,7 +128,7 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 			"%s than there are", record.Spec.Rack, record.Spec.Datacenter)
 	case v1alpha1.ExceptionRolesReady:
 		return k.judgeRolesReady(n)
-	case v1alpha1.ExceptionDebug, v1alpha1.ExceptionTurnOffPassword:
+	case v1alpha1.ExceptionDebug, v1alpha1.ExceptionTurnOffPassword, v1alpha1.ExceptionOverrideGuard:
 	}
 	return k.judgeDebug(e, n, before)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -93,6 +94,22 @@ func (k *Keeper) noticeUnusableDisks() {
 				k.noticeUnusableDisk(n, c)
 			}
 		}
+	}
+}
+
+// noticeFailingDisks names the nodes whose agents cannot write to their volumes. That alone is never
+// the end of a member: its JVM may serve on.
+func (k *Keeper) noticeFailingDisks() {
+	var names, why []string
+	for _, n := range k.Records() {
+		if c := meta.FindStatusCondition(n.Record.Status.Conditions, v1alpha1.ConditionDiskFailing); c != nil {
+			names, why = append(names, n.Name), append(why, fmt.Sprintf("node %s: %s", n.Name, c.Message))
+		}
+	}
+	if len(names) > 0 {
+		k.draft.Notice(v1alpha1.NoticeDiskFailing, names, "%s. To give the disk up: kubectl helenus replace %s "+
+			"--planned. If the volume is well elsewhere, drain the host. If its JVM ends and nobody sees it up for "+
+			"spec.replacement.after, the node is replaced", words.List(why, 3), names[0])
 	}
 }
 

@@ -41,6 +41,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 	}
 	k.forceDeleteFromLostHosts("VolumesAndPods")
 	k.noticeUnusableDisks()
+	k.noticeFailingDisks()
 	k.noticeNotStarting()
 	k.noticeUnused()
 	k.noticeGrowing()
