@@ -159,7 +159,7 @@ func (p *Process) refuses(q *Process) bool {
 		return leaf == nil || p.trusted == nil ||
 			slices.ContainsFunc(p.trusted, func(key []byte) bool { return bytes.Equal(key, leaf.AuthorityKeyId) })
 	}
-	return !a.connects(b) || !b.connects(a) || a.encrypts && b.encrypts && !(a.optional && b.optional) &&
+	return !a.connects(b) || !b.connects(a) || a.encrypts && b.encrypts && (!a.optional || !b.optional) &&
 		(!trusts(p, q) || !trusts(q, p))
 }
 

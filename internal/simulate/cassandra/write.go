@@ -67,10 +67,10 @@ func (p *Process) Delete(name, table, key string, level ring.Consistency) error 
 		level)
 }
 
-// Has says that the node knows a keyspace.
-func (p *Process) Has(name string) bool {
-	_, err := p.clientKeyspace(name)
-	return err == nil
+// HasLocal says that the node knows a keyspace that has replicas in its datacenter.
+func (p *Process) HasLocal(name string) bool {
+	k, err := p.clientKeyspace(name)
+	return err == nil && factorIn(k.replication, p.settings.datacenter) > 0
 }
 
 // Unavailable says that this node sees too few replicas of a row up for a level, which has some

@@ -105,7 +105,6 @@ func set(object map[string]any, path string, value any) {
 func (p Property) fixed() bool {
 	return p.Path == "datacenters[].numTokens" || strings.HasPrefix(p.Path, "bootstrap.") ||
 		strings.HasPrefix(p.Path, "datacenters[].withdraw.") || // never of all datacenters: here is one
-		p.Path == "datacenters[].stopped" || // nor that: stop-datacenter
 		p.Path == "exceptions[].hostID" || // goes with the type StartAnyway alone
 		p.Path == "security.authentication.superuser.secretName" || // goes with the mode Password alone
 		p.Path == "exceptions[].guard" || // goes with the type OverrideGuard alone

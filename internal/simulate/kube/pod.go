@@ -37,8 +37,9 @@ type pod struct {
 	sandbox Sandbox
 	// containers by name: the sidecars first.
 	containers []*container
-	// pulled are the images that the host keeps for the pod, as kubelet does, which removes none that
-	// a container has, be it one that has ended: when the host comes back no tag is asked for again.
+	// pulled are the images that the host keeps for the pod, as kubelet does, which removes none
+	// that a container has, be it one that has ended: when the host comes back no tag is asked for
+	// again.
 	pulled   map[string]string
 	stopping bool
 	gone     bool

@@ -108,7 +108,8 @@ func (v volume) Probe() node.DiskProblem {
 	if !v.s.content(v.name).Failing {
 		return node.DiskProblem{}
 	}
-	return node.DiskProblem{Reason: v1alpha1.ReasonDiskReadOnly, Message: "the " + v.name + " volume is mounted read-only"}
+	return node.DiskProblem{Reason: v1alpha1.ReasonDiskReadOnly,
+		Message: "the " + v.name + " volume is mounted read-only"}
 }
 
 // hostSize is what there is room for where a pod has no volume of its own.

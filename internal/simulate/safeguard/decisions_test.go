@@ -400,7 +400,7 @@ func authorityExchanged() *trial.Scenario {
 	certificate := keyOf(v1alpha1.CertificateName(first, v1alpha1.UseAgent))
 	there := func(w *world.World) bool { return w.Server.Object("Secret", certificate) != nil }
 	return trial.Named("authority-exchanged",
-		"somebody puts another authority in the place of a ring's, a certificate is lost, and the authority is put "+
+		"somebody puts another authority in the place of a ring's, all certificates are lost, and the authority is put "+
 			"back", true, nil,
 		trial.Act{Name: "exchange it", Do: func(w *world.World) error {
 			own = w.Server.Object("Secret", authorityKey).(*corev1.Secret).DeepCopy().Data
@@ -412,9 +412,17 @@ func authorityExchanged() *trial.Scenario {
 				pki.KeyBundle: pair.Certificate})
 		}},
 		waiting(2*observe.SecretsFor), // until it is looked at again
-		trial.Act{Name: "lose a certificate", Do: func(w *world.World) error {
-			return w.User().Delete(context.Background(),
-				w.Server.Object("Secret", certificate).DeepCopyObject().(client.Object))
+		trial.Act{Name: "lose the certificates", Do: func(w *world.World) error {
+			// One that is left tells who is to sign.
+			for _, o := range w.Server.Objects("Secret") {
+				if labels := o.GetLabels(); labels[v1alpha1.LabelNode] != "" &&
+					labels[v1alpha1.LabelComponent] == string(v1alpha1.UseAgent) {
+					if err := w.User().Delete(context.Background(), o.DeepCopyObject().(client.Object)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
 		}},
 		waiting(2*observe.SecretsFor),
 		trial.Act{Name: "put it back", Do: func(w *world.World) error { return put(w, own) }, Until: there,

@@ -133,6 +133,9 @@ var (
 	// user who takes a rack away for a minute may have a ring form without it.
 	taken   = regexp.MustCompile(`"tokens":\[[^]]*\]`)
 	altered = regexp.MustCompile(`altered [a-z_, ]+|nothing had to be altered`)
+	// The hash of what an open roll-out goes towards: an edit that stays changes it, and the
+	// records say what they were given.
+	targets = regexp.MustCompile(`\\"target\\":\\"[0-9a-f]{16}\\"`)
 )
 
 func normal(o client.Object) string {
@@ -206,6 +209,7 @@ func normal(o client.Object) string {
 	out = replicas.ReplaceAllString(out, "")
 	out = attempts.ReplaceAllString(out, "$1")
 	out = altered.ReplaceAllString(out, "<altered>")
+	out = targets.ReplaceAllString(out, "<target>")
 	out = pinned.ReplaceAllString(out, `"image":"$1"`)
 	out = stopped.ReplaceAllString(openedFor.ReplaceAllString(out, ""), "")
 	out = encrypted.ReplaceAllString(took.ReplaceAllString(joined.ReplaceAllString(out, ""), ""), "")

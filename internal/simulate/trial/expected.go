@@ -147,7 +147,8 @@ func (o *checker) eachServes(c *v1alpha1.CassandraCluster) bool {
 		open[s.Datacenter()] = open[s.Datacenter()] || s.JVM() != nil && s.JVM().NativeOpen()
 	}
 	return !slices.ContainsFunc(c.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool {
-		return !open[dc.Name] && o.lastLedger.IsFormed(dc.Name) && o.lastLedger.StoppedDatacenter(dc.Name) == nil
+		return !open[dc.Name] && o.lastLedger.IsFormed(dc.Name) && !o.lastLedger.Adds(dc.Name) &&
+			!o.lastLedger.StopsDatacenter(dc.Name)
 	})
 }
 

@@ -33,8 +33,8 @@ func replaceScenarios() []*Scenario {
 	}
 }
 
-// replaceDiskFailing is a member whose volume is mounted read-only, after errors: it serves on until
-// its JVM ends, which is all that makes it a lost one. It is replaced on another volume.
+// replaceDiskFailing is a member whose volume is mounted read-only, after errors: it serves on
+// until its JVM ends, which is all that makes it a lost one. It is replaced on another volume.
 func replaceDiskFailing() *Scenario {
 	fails := blockedWith(v1alpha1.NoticeDiskFailing, lostNode, "read-only", "--planned")
 	return replacing(scenario("replace-disk-failing", "the disk of a member fails: that is said while it serves, and "+

@@ -98,7 +98,7 @@ func (w *World) Probe() (acknowledged, asked int) {
 	for i := range rows {
 		for _, coordinator := range w.serving() {
 			name := fmt.Sprintf("probe-%d", i)
-			if !coordinator.Has(Keyspace) {
+			if !coordinator.HasLocal(Keyspace) {
 				continue
 			}
 			asked++
