@@ -18,9 +18,9 @@ import (
 	"helenus.io/helenus/internal/core/layout"
 )
 
-// TestTablesFromABackup has a ring that has grown since, and serves a client, take in what tables
-// had in a backup: merged with what was written later, and into another keyspace with more
-// replicas. What a table cannot hold is refused before the first byte.
+// TestTablesFromABackup has a ring that has grown since take in what tables had in a backup: merged
+// with what was written later, and into another keyspace with more replicas. What a table cannot
+// hold is refused before the first byte.
 func TestTablesFromABackup(t *testing.T) {
 	w := newWorld(t)
 	pods := []*pod{w.newPod(0), w.newPod(1)}
@@ -32,7 +32,6 @@ func TestTablesFromABackup(t *testing.T) {
 	w.awaitEmpty(pods...)
 	w.tickets(pods[0])
 	w.member(pods[0], 15*time.Minute)
-	client := openShop(t, net.JoinHostPort(pods[0].address, "9042"))
 	c := gocql.NewCluster(net.JoinHostPort(pods[0].address, "9042"))
 	c.Consistency, c.Timeout, c.ConnectTimeout, c.DisableInitialHostLookup = gocql.All, time.Minute, time.Minute, true
 	session, err := c.CreateSession()
@@ -51,8 +50,7 @@ func TestTablesFromABackup(t *testing.T) {
 	count := func(query string, want int) {
 		t.Helper()
 		var got int
-		if err := session.Query(query).ScanContext(t.Context(), &got); err != nil ||
-			got != want {
+		if err := session.Query(query).ScanContext(t.Context(), &got); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", query, got, err, want)
 		}
 	}
@@ -69,7 +67,8 @@ func TestTablesFromABackup(t *testing.T) {
 	const columns = `(k int, c int, s text static, at frozen<place>, v text, %s PRIMARY KEY (k, c))
 		WITH CLUSTERING ORDER BY (c DESC)`
 	const rows, id = 300, "20260301T030000Z-1"
-	do(`CREATE TYPE shop.place (street text, number int)`, `CREATE TABLE shop.orders `+fmt.Sprintf(columns, "old text,"),
+	do(`CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}`,
+		`CREATE TYPE shop.place (street text, number int)`, `CREATE TABLE shop.orders `+fmt.Sprintf(columns, "old text,"),
 		`CREATE INDEX by_v ON shop.orders (v)`, `CREATE TABLE shop.counts (k int PRIMARY KEY, n counter)`,
 		`UPDATE shop.counts SET n = n + 1 WHERE k = 1`)
 	for k := range rows {
@@ -137,7 +136,8 @@ func TestTablesFromABackup(t *testing.T) {
 
 	do(`TRUNCATE shop.orders`, `INSERT INTO shop.orders (k, c, v) VALUES (3, 1, 'newer')`,
 		`DELETE FROM shop.orders WHERE k = 4`)
-	a := arguments(v1alpha1.RestoredTable{From: "shop.orders"}, v1alpha1.RestoredTable{From: "shop.orders", To: "copy.orders"})
+	a := arguments(v1alpha1.RestoredTable{From: "shop.orders"},
+		v1alpha1.RestoredTable{From: "shop.orders", To: "copy.orders"})
 	operate(pods[0], "early", v1alpha1.OperationLoadTables, a, "Failed", "what was downloaded is not there")
 	for i, p := range pods {
 		operate(p, fmt.Sprintf("stage/%d", i), v1alpha1.OperationStageTables, a, "Succeeded", "are downloaded")
@@ -169,5 +169,4 @@ func TestTablesFromABackup(t *testing.T) {
 			t.Errorf("%s keeps %v", p.name, left)
 		}
 	}
-	client.close("after it all")
 }

@@ -347,7 +347,9 @@ func TestPolicies(t *testing.T) {
 		{"the operator creates a backup of a schedule", byCluster,
 			func() error { return s.backup(operator, map[string]string{v1alpha1.LabelScheduleUID: "s-1"}) }, ""},
 		{"the operator holds a backup", byCluster, func() error {
-			return s.change(operator, backups, "nightly", "metadata", map[string]any{"finalizers": []any{v1alpha1.FinalizerBackup}})
+			_, err := s.in(operator, backups).Patch(s.t.Context(), "nightly", "application/merge-patch+json",
+				[]byte(`{"metadata":{"finalizers":["`+v1alpha1.FinalizerBackup+`"]}}`), metav1.PatchOptions{DryRun: dry})
+			return err
 		}, ""},
 		{"the operator writes the status of a store", byCluster, func() error {
 			return s.change(operator, stores, "main", "status", map[string]any{"checkedSecret": "1"}, "status")

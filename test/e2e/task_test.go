@@ -49,6 +49,7 @@ func operating() []v1alpha1.TaskType {
 func TestTasks(t *testing.T) {
 	ring := threeRacks(t)
 	nodes := ring.NodeNames(t.Context())
+	ring.Invariants.ExpectOtherPods(nodes[0]) // it is replaced
 	if err := ring.MakeIndex(t.Context()); err != nil {
 		t.Fatal(err)
 	}

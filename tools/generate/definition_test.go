@@ -33,8 +33,8 @@ func committed(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 7 {
-		t.Fatalf("definitions are %q, want those of seven kinds", paths)
+	if len(paths) != 8 {
+		t.Fatalf("definitions are %q, want those of eight kinds", paths)
 	}
 	return paths
 }
