@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraBackup is one backup of a cluster into a store. Users and schedules create it. Its deletion
-// cancels a backup that has not finished, and deletes it in the store if deletionPolicy is Delete. The
-// operator writes the status.
+// CassandraBackup is one backup of a cluster into a store. Users and schedules create it. Its
+// deletion cancels a backup that has not finished, and deletes it in the store if deletionPolicy is
+// Delete. The operator writes the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

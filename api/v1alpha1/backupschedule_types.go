@@ -3,7 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // CassandraBackupSchedule makes a CassandraBackup at each time of a cron expression, and deletes
-// those that are not to be kept. The backups stay when it is deleted. The operator writes the status.
+// those that are not to be kept. The backups stay when it is deleted. The operator writes the
+// status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -61,8 +62,8 @@ type CassandraBackupScheduleSpec struct {
 	// +required
 	Keep BackupRetention `json:"keep"`
 
-	// DeletionPolicy of its backups: one that does not stay is deleted in the store, too (Delete), or
-	// as an object alone (Retain). A change is for those to come. Default: Delete.
+	// DeletionPolicy of its backups: one that does not stay is deleted in the store, too (Delete),
+	// or as an object alone (Retain). A change is for those to come. Default: Delete.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy BackupDeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -71,8 +71,8 @@ type CassandraBackupStoreStatus struct {
 	Clusters []StoredCluster `json:"clusters,omitempty"`
 }
 
-// StoredCluster is what a store has of a cluster, as of the last sweep: once a day files are deleted
-// that no backup needs.
+// StoredCluster is what a store has of a cluster, as of the last sweep: once a day files are
+// deleted that no backup needs.
 type StoredCluster struct {
 	// UID of the cluster.
 	// +required

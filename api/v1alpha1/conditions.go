@@ -25,8 +25,8 @@ const (
 const ConditionConfigurationApplied = "ConfigurationApplied"
 
 // ConditionDiskFailing of a CassandraNode is present only while it is True: the data volume, or the
-// one of the commit log, cannot be written, by two probes of its agent in a row; until five in a row
-// could.
+// one of the commit log, cannot be written, by two probes of its agent in a row; until five in a
+// row could.
 const ConditionDiskFailing = "DiskFailing"
 
 // Reasons of ConditionDiskFailing.

@@ -90,8 +90,8 @@ const (
 	// OverrideStreamInProgress – a stream, such as that of a repair by hand, fails when its node
 	// restarts, and is to be begun again.
 	OverrideStreamInProgress OverridableGuard = "StreamInProgress"
-	// OverrideTooLittleDisk – a node that stays fills more of its volume than is thought to be safe:
-	// a compaction may not find room.
+	// OverrideTooLittleDisk – a node that stays fills more of its volume than is thought to be
+	// safe: a compaction may not find room.
 	OverrideTooLittleDisk OverridableGuard = "TooLittleDisk"
 	// OverrideCleanupDue – a node that stays gets ranges back of which it still has what it held
 	// before: rows that were deleted since can come back.

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Reasons of the Events that follow from a change of the status of a CassandraCluster, a schedule, a
-// CassandraBackup or a CassandraBackupStore, one Event for each change. docs/guide/status.md
+// Reasons of the Events that follow from a change of the status of a CassandraCluster, a schedule,
+// a CassandraBackup or a CassandraBackupStore, one Event for each change. docs/guide/status.md
 // explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.

@@ -22,8 +22,8 @@ const (
 	LabelComponent = Group + "/component"
 	// LabelSchedule is the name of the schedule that has made a task or a backup.
 	LabelSchedule = Group + "/schedule"
-	// LabelScheduleUID is the uid of the schedule that has made a backup. The schedule deletes those
-	// alone that have it.
+	// LabelScheduleUID is the uid of the schedule that has made a backup. The schedule deletes
+	// those alone that have it.
 	LabelScheduleUID = Group + "/schedule-uid"
 
 	// LabelManagedBy and the next are the recommended labels of Kubernetes.

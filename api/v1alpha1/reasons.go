@@ -117,8 +117,8 @@ const (
 
 // What else the operator holds back. In status.blocked of a CassandraCluster.
 const (
-	// BlockedAuthorityStageIncomplete – a node has not proven yet the certificate, or the trust, that
-	// the next stage of the replacement of an authority rests on.
+	// BlockedAuthorityStageIncomplete – a node has not proven yet the certificate, or the trust,
+	// that the next stage of the replacement of an authority rests on.
 	BlockedAuthorityStageIncomplete Reason = "AuthorityStageIncomplete"
 	// BlockedCAModified – the Secret of the certificate authority was edited.
 	BlockedCAModified Reason = "CAModified"
@@ -162,7 +162,8 @@ const (
 	// BlockedMaintenanceRunning – an operation of maintenance has run for long that another step
 	// waits for.
 	BlockedMaintenanceRunning Reason = "MaintenanceRunning"
-	// BlockedOtherStepOpen – the ring or a datacenter is to stop or start, and another step is open.
+	// BlockedOtherStepOpen – the ring or a datacenter is to stop or start, and another step is
+	// open.
 	BlockedOtherStepOpen Reason = "OtherStepOpen"
 	// BlockedRecordMissing – the CassandraNode of a member was deleted while the spec is rejected.
 	BlockedRecordMissing Reason = "RecordMissing"
@@ -308,8 +309,8 @@ const (
 	NoticeShortGCGrace Reason = "ShortGCGrace"
 	// NoticeClocksDiffer – the clock of a node differs from those of most others.
 	NoticeClocksDiffer Reason = "ClocksDiffer"
-	// NoticeClientsAuthorityChanges – clients have time to take over the authority by which they know
-	// the nodes.
+	// NoticeClientsAuthorityChanges – clients have time to take over the authority by which they
+	// know the nodes.
 	NoticeClientsAuthorityChanges Reason = "ClientsAuthorityChanges"
 	// NoticeCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
 	NoticeCertificateNotRenewed Reason = "CertificateNotRenewed"

@@ -311,7 +311,7 @@ func (p *pass) applyStatus(ctx context.Context, w plan.Write) error {
 
 func (p *pass) certificate(ctx context.Context, w plan.Write) error {
 	secret := w.Object.DeepCopyObject().(*corev1.Secret)
-	if w.UID != "" { // before the authority: whoever has signed since by a later stage is not overwritten
+	if w.UID != "" { // before the authority: what was signed since by a later stage is not overwritten
 		have := &corev1.Secret{}
 		if err := p.Live.Get(ctx, client.ObjectKeyFromObject(secret), have); err != nil {
 			return fmt.Errorf("read certificate: %w", err)

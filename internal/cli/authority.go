@@ -21,13 +21,12 @@ to now, with your rights.`
 
 func newRotateAuthority(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "rotate-authority internode|clients CLUSTER", Short: "Replace a certificate authority of a ring",
-		Long: rotateAuthorityLong, Args: cobra.ExactArgs(2),
-		ValidArgs: []string{string(v1alpha1.UseInternode), string(v1alpha1.UseClients)},
-		Example:   "  kubectl helenus rotate-authority internode orders",
+		Use: "rotate-authority CLUSTER internode|clients", Short: "Replace a certificate authority of a ring",
+		Long: rotateAuthorityLong, Args: clusterAnd("internode or clients"),
+		Example: "  kubectl helenus rotate-authority orders internode",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
-			return s.change(ctx, c, args[1], func(of *v1alpha1.CassandraCluster) (string, error) {
-				return rotateAuthority(of, v1alpha1.CertificateUse(args[0]), metav1.NewTime(s.now()).Rfc3339Copy())
+			return s.change(ctx, c, args[0], func(of *v1alpha1.CassandraCluster) (string, error) {
+				return rotateAuthority(of, v1alpha1.CertificateUse(args[1]), metav1.NewTime(s.now()).Rfc3339Copy())
 			})
 		}),
 	}

@@ -115,8 +115,9 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 			taken, skew = b.Status.TakenAt.UTC().Format(time.RFC3339), b.Status.Skew.Duration.String()
 		}
 		rows = append(rows, []string{b.Name, orDash(b.Labels[v1alpha1.LabelSchedule]), b.Spec.Store.Name,
-			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken), orDash(skew), strconv.FormatInt(b.Status.Bytes, 10),
-			strconv.FormatInt(b.Status.NewBytes, 10), orDash(oneLine(b.Status.Message))})
+			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken),
+			orDash(skew), strconv.FormatInt(b.Status.Bytes, 10), strconv.FormatInt(b.Status.NewBytes, 10),
+			orDash(oneLine(b.Status.Message))})
 	}
 	if len(rows) == 1 {
 		_, err := fmt.Fprintf(s.streams.Out, "%s has no CassandraBackups in namespace %s\n", cluster, c.namespace)

@@ -25,7 +25,7 @@ func newOverride(s *settings) *cobra.Command {
 	reason, length := "", time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "override-guard CLUSTER GUARD", Short: "Have what a guard finds hold nothing back for a time",
-		Long: overrideLong, Args: cobra.ExactArgs(2),
+		Long: overrideLong, Args: clusterAnd("a guard"),
 		Example: "  kubectl helenus override-guard orders HostCordoned --for 1h --reason 'it is drained next week'",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
 			return s.override(ctx, c, args[0], v1alpha1.OverridableGuard(args[1]), reason, length)

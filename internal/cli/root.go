@@ -47,6 +47,7 @@ and, with your rights, changes what they are asked to do:
   start            start all nodes of a cluster that is stopped
   task             have nodes run an operation, such as cleanup, repair or restart
   backup           put what all nodes of a cluster hold into a store
+  restore          bring tables of a backup back into a cluster
   debug            stop Cassandra on a node, and keep its pod to look into
   replace          have a lost node replaced for which that is recommended, or give up a disk
   repair           have a node repaired for which that is recommended

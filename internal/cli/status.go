@@ -48,6 +48,17 @@ func oneCluster(cmd *cobra.Command, args []string) error {
 		"which there are", cmd.CommandPath())
 }
 
+// clusterAnd are the arguments of what is about a cluster and something of it.
+func clusterAnd(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			return nil
+		}
+		return fmt.Errorf("name one CassandraCluster and %s: kubectl helenus %s; kubectl get cassandraclusters "+
+			"--all-namespaces shows which clusters there are", what, cmd.Use)
+	}
+}
+
 // status prints the status of a cluster.
 func (s *settings) status(ctx context.Context, c *connection, name string) error {
 	cluster, err := c.cluster(ctx, name)

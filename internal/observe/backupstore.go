@@ -38,7 +38,8 @@ func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, stor
 	return &facts.BackupStore{Object: object, Secret: secret.ResourceVersion}, secret.Data, nil
 }
 
-// StoredClusters are the uids of the clusters of a namespace, and of those of its backups in a store.
+// StoredClusters are the uids of the clusters of a namespace, and of those of its backups in a
+// store.
 func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([]types.UID, error) {
 	var clusters v1alpha1.CassandraClusterList
 	var backups v1alpha1.CassandraBackupList

@@ -14,8 +14,8 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 )
 
-// BackupDeletion gathers what is known about a backup and its deletion, and the content of the Secret
-// of its store, on which nothing is decided. It returns nil if there is no such backup.
+// BackupDeletion gathers what is known about a backup and its deletion, and the content of the
+// Secret of its store, on which nothing is decided. It returns nil if there is no such backup.
 func (r *Reader) BackupDeletion(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
 	*facts.BackupDeletion, map[string][]byte, error) {
 	b := &v1alpha1.CassandraBackup{}
@@ -66,9 +66,9 @@ func (r *Reader) writers(ctx context.Context, b *v1alpha1.CassandraBackup) (out 
 	return out, nil
 }
 
-// ReadersOf may read the backups of a cluster, of any namespace: the clusters that are made from one
-// and have not formed, and the restores into rings that have not ended. The cache has each that this
-// operator makes.
+// ReadersOf may read the backups of a cluster, of any namespace: the clusters that are made from
+// one and have not formed, and the restores into rings that have not ended. The cache has each that
+// this operator makes.
 func (r *Reader) ReadersOf(ctx context.Context, of types.UID) (out []string, err error) {
 	var all v1alpha1.CassandraClusterList
 	if err := r.Cache.List(ctx, &all); err != nil {

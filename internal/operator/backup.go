@@ -24,8 +24,8 @@ import (
 // removeLimit is how long the deletion of a backup in its store may take before it is tried again.
 const removeLimit = 5 * time.Minute
 
-// Backups makes passes over the deletion of CassandraBackups: observe, delete in the store if that is
-// due, decide, act. What else becomes of them is up to their cluster.
+// Backups makes passes over the deletion of CassandraBackups: observe, delete in the store if that
+// is due, decide, act. What else becomes of them is up to their cluster.
 type Backups struct {
 	Reader *observe.Reader
 	Writer *act.Writer

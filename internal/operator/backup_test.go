@@ -20,8 +20,8 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// A backup that is deleted stays until its nodes have ended, rings that are made from it have formed,
-// restores from it have ended, and the store has deleted it.
+// A backup that is deleted stays until its nodes have ended, rings that are made from it have
+// formed, restores from it have ended, and the store has deleted it.
 func TestABackupIsDeletedInItsStore(t *testing.T) {
 	at := storeAt(bucket(t))
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"}, Data: map[string][]byte{
@@ -107,7 +107,8 @@ func TestAStoreIsSwept(t *testing.T) {
 		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}
 	ring := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "c-1"}}
 	other := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "orders", UID: "c-2"}}
-	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, secret, ring, other).WithStatusSubresource(at).Build()
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, secret, ring, other).
+		WithStatusSubresource(at).Build()
 	now, events := time.Now(), &told{}
 	reader := &observe.Reader{Cache: c, Live: c}
 	writer := &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now}

@@ -179,7 +179,8 @@ func watched() []client.Object {
 	}
 }
 
-// ofCluster is the cluster that an object names in its labels, and a task, a restore or a backup in its spec.
+// ofCluster is the cluster that an object names in its labels, and a task, a restore or a backup in
+// its spec.
 func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[v1alpha1.LabelCluster]
 	switch o := object.(type) {

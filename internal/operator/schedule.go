@@ -77,8 +77,8 @@ func (r *Schedules) observe(ctx context.Context, key types.NamespacedName, m *me
 	return s.Schedule, func(now time.Time) plan.Plan { return schedule.Next(s, now) }, nil
 }
 
-// watch has a manager make passes over a schedule when it, what it has made, its cluster or its store
-// changes.
+// watch has a manager make passes over a schedule when it, what it has made, its cluster or its
+// store changes.
 func (r *Schedules) watch(m manager.Manager) error {
 	named := builder.WithPredicates(comesOrGoes())
 	b := ctrl.NewControllerManagedBy(m)

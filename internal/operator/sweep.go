@@ -23,12 +23,12 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// sweepLimit is what a sweep of one cluster may take. It is less than the time between when nodes must
-// have written their manifests and when the first marked file is deleted.
+// sweepLimit is what a sweep of one cluster may take. It is less than the time between when nodes
+// must have written their manifests and when the first marked file is deleted.
 const sweepLimit = 3 * time.Hour
 
-// Sweeps makes passes over what stores have of the clusters of their namespaces, one at a time: each is
-// swept if that is due, and its status says what is there. Only the leader makes them.
+// Sweeps makes passes over what stores have of the clusters of their namespaces, one at a time:
+// each is swept if that is due, and its status says what is there. Only the leader makes them.
 type Sweeps struct {
 	Reader *observe.Reader
 	Writer *act.Writer

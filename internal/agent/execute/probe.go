@@ -50,8 +50,8 @@ func (a *Agent) ProbeVolumes(ctx context.Context) {
 	defer a.mu.Unlock()
 	found := a.probeFound
 	if a.probing {
-		found = node.DiskProblem{Reason: v1alpha1.ReasonDiskHangs, Message: fmt.Sprintf("a write of a few bytes to the "+
-			"%s volume does not end within %s", a.probeAt, probeLimit)}
+		found = node.DiskProblem{Reason: v1alpha1.ReasonDiskHangs, Message: fmt.Sprintf(
+			"a write of a few bytes to the %s volume does not end within %s", a.probeAt, probeLimit)}
 	}
 	before := a.probed.Problem
 	if a.probed = a.probed.After(found); a.probed.Problem != before {

@@ -18,6 +18,7 @@ func TestADiskThatHangsDoesNotHangTheAgent(t *testing.T) {
 		for range 3 {
 			a.ProbeVolumes(t.Context())
 		}
+		synctest.Wait()
 		if len(w.calls) != 1 || a.probed.Problem.Reason != v1alpha1.ReasonDiskHangs {
 			t.Fatalf("%d writes begun, found %+v", len(w.calls), a.probed)
 		}

@@ -41,8 +41,9 @@ type uploading struct {
 	hostID  string
 	limit   *rate.Limiter
 
-	// began is when the marks were read: the manifest is written soon after, or they are read again.
-	// Marked blobs are pinned before they are relied on, by the keys in pins; late are their files.
+	// began is when the marks were read: the manifest is written soon after, or they are read
+	// again. Marked blobs are pinned before they are relied on, by the keys in pins; late are their
+	// files.
 	began  time.Time
 	marked garbage.Marks
 
@@ -100,8 +101,9 @@ func upload(ctx context.Context, t *task) (string, error) {
 	return u.ended(m)
 }
 
-// putSafely puts the files, by the rules of garbage: what is marked is pinned, and looked for a while
-// after that. If it took too long for a manifest, it is done again, without reading the files again.
+// putSafely puts the files, by the rules of garbage: what is marked is pinned, and looked for a
+// while after that. If it took too long for a manifest, it is done again, without reading the files
+// again.
 func (u *uploading) putSafely(ctx context.Context, sources []source) error {
 	rules := garbage.Default
 	for {

@@ -322,8 +322,8 @@ func (b *backed) marks(contents ...string) {
 	}
 }
 
-// A file whose blob is marked is pinned, and looked for when nobody deletes it any more: if it is gone
-// by then it is put again.
+// A file whose blob is marked is pinned, and looked for when nobody deletes it any more: if it is
+// gone by then it is put again.
 func TestUploadPinsWhatIsMarked(t *testing.T) {
 	b := newBacked(t)
 	if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
@@ -365,7 +365,7 @@ func TestUploadReadsTheMarksAgain(t *testing.T) {
 		if key == blobOf("statistics") && b.now.Hour() == 4 {
 			b.now = b.now.Add(21 * time.Hour)
 			b.marks("data")
-			return b.to.Directory.Delete(t.Context(), blobOf("data"))
+			return b.to.Delete(t.Context(), blobOf("data"))
 		}
 		return nil
 	}

@@ -82,8 +82,8 @@ func names(authorities [][]byte, trusted []*x509.Certificate) bool {
 	is := func(a *x509.Certificate) func([]byte) bool {
 		return func(name []byte) bool { return bytes.Equal(name, a.RawSubject) }
 	}
-	return len(authorities) == 0 || len(authorities) == len(trusted) &&
-		!slices.ContainsFunc(trusted, func(a *x509.Certificate) bool { return !slices.ContainsFunc(authorities, is(a)) })
+	missing := func(a *x509.Certificate) bool { return !slices.ContainsFunc(authorities, is(a)) }
+	return len(authorities) == 0 || len(authorities) == len(trusted) && !slices.ContainsFunc(trusted, missing)
 }
 
 // Dial is the configuration of a connection of CQL to the own node.

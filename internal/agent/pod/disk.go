@@ -56,7 +56,8 @@ type Store interface {
 	Hints() (map[string]int, error)
 	// Space is what the file system has room for, in bytes.
 	Space() (free, capacity int64, err error)
-	// Probe writes a few bytes, durably, if the volume is marked, and says how it fails. It may hang.
+	// Probe writes a few bytes, durably, if the volume is marked, and says how it fails. It may
+	// hang.
 	Probe() node.DiskProblem
 }
 

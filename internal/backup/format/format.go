@@ -52,11 +52,14 @@ func BackupKey(cluster, backup string) string { return BackupPrefix(cluster) + b
 // BackupPrefix is that of the descriptions of all backups of a cluster. Ids sort by time.
 func BackupPrefix(cluster string) string { return cluster + "/backups/" }
 
-// BlobPrefix is that of all blobs of a cluster, MarksPrefix that of its marks, and PinPrefix that of its
-// pins.
-func BlobPrefix(cluster string) string  { return cluster + "/blobs/" }
+// BlobPrefix is that of all blobs of a cluster.
+func BlobPrefix(cluster string) string { return cluster + "/blobs/" }
+
+// MarksPrefix is that of the marks of a cluster.
 func MarksPrefix(cluster string) string { return cluster + "/garbage/" }
-func PinPrefix(cluster string) string   { return cluster + "/pins/" }
+
+// PinPrefix is that of the pins of a cluster.
+func PinPrefix(cluster string) string { return cluster + "/pins/" }
 
 // MarksKey is where the marks of a time lie. The last in the list count.
 func MarksKey(cluster string, at time.Time) string {

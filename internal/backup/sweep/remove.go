@@ -7,9 +7,9 @@ import (
 	"helenus.io/helenus/internal/backup/store"
 )
 
-// Remove deletes one backup of a cluster: its description first, without which nobody begins to read
-// it, and then its manifests, unless somebody had begun before. Its blobs stay: others may share them.
-// What was deleted before is no error, so that it can be repeated.
+// Remove deletes one backup of a cluster: its description first, without which nobody begins to
+// read it, and then its manifests, unless somebody had begun before. Its blobs stay: others may
+// share them. What was deleted before is no error, so that it can be repeated.
 func Remove(ctx context.Context, s store.Store, cluster, backup string, unread func(context.Context) error) error {
 	if err := s.Delete(ctx, format.BackupKey(cluster, backup)); err != nil {
 		return err //nolint:wrapcheck // it says what it is about

@@ -56,9 +56,9 @@ type look struct {
 	seen        map[string]bool
 }
 
-// Sweep deletes the blobs of a cluster that nobody has named since the last marks, and marks those that
-// nobody names now. It deletes nothing unless it can read every manifest. It returns the marks that it
-// has written; nil if there are no blobs.
+// Sweep deletes the blobs of a cluster that nobody has named since the last marks, and marks those
+// that nobody names now. It deletes nothing unless it can read every manifest. It returns the marks
+// that it has written; nil if there are no blobs.
 func Sweep(ctx context.Context, s store.Store, cluster string, rules garbage.Rules, now func() time.Time) (
 	*format.Marks, error) {
 	w := &look{Store: s, cluster: cluster, rules: rules, now: now, named: map[garbage.Sum]struct{}{},
@@ -111,8 +111,8 @@ func (w *look) needed(sum garbage.Sum) bool {
 	return pinned || named
 }
 
-// refresh reads the pins, and then the manifests that were not read before: these never change. Pins
-// and manifests of which nothing comes any more are deleted.
+// refresh reads the pins, and then the manifests that were not read before: these never change.
+// Pins and manifests of which nothing comes any more are deleted.
 func (w *look) refresh(ctx context.Context) error {
 	w.pins = map[garbage.Sum]struct{}{}
 	var over, fresh []string

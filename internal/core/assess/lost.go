@@ -65,8 +65,8 @@ func (v *View) DiskFails(n *facts.Node) bool {
 
 // Lost says in words that follow the name of a member what of it is lost, so that it never comes
 // back as it was; empty if nothing is, or that is not certain: the agent of its present pod finds
-// an empty disk, or cannot write to its disk, and no JVM runs; or no pod of it can run, since its disk
-// is on a host that is gone.
+// an empty disk, or cannot write to its disk, and no JVM runs; or no pod of it can run, since its
+// disk is on a host that is gone.
 func (v *View) Lost(name string) string {
 	n := v.Live(name)
 	hostID, member := v.Ledger.HostID(name)

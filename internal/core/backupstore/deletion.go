@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// settles is how long after its deletion an unfinished backup may still be written by who has not
-	// heard of that.
+	// settles is how long after its deletion an unfinished backup may still be written by who has
+	// not heard of that.
 	settles = time.Minute
 	// waits is when it is looked at again what holds a deletion.
 	waits = 30 * time.Second
@@ -61,8 +61,8 @@ func Removable(d *facts.BackupDeletion, now time.Time) bool {
 	return held(d) && left(d) == "" && holds(d, now) == ""
 }
 
-// NextDeletion is what is to be done about the deletion of a backup now. One that is to be deleted in
-// its store is held before anything lies there.
+// NextDeletion is what is to be done about the deletion of a backup now. One that is to be deleted
+// in its store is held before anything lies there.
 func NextDeletion(d *facts.BackupDeletion, now time.Time) plan.Plan {
 	b, draft := d.Object, plan.Draft{}
 	finalizer := plan.Write{Object: plan.Named(b), UID: b.UID, Finalizer: v1alpha1.FinalizerBackup}

@@ -31,8 +31,9 @@ func Sweepable(s *v1alpha1.CassandraBackupStore) bool {
 		meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// NextSweep is what is to be done after a look at a store: its status is written, and people are told
-// of what was deleted and of a problem that is new. Without a look there is nothing to be done.
+// NextSweep is what is to be done after a look at a store: its status is written, and people are
+// told of what was deleted and of a problem that is new. Without a look there is nothing to be
+// done.
 func NextSweep(s *facts.Sweep) plan.Plan {
 	draft := plan.Draft{Plan: plan.Plan{Wake: sweepAgain}}
 	if s.Swept == nil {
@@ -66,10 +67,12 @@ func NextSweep(s *facts.Sweep) plan.Plan {
 				c.SweptAt = &at
 			}
 			if fresh && m.Deleted > 0 {
-				say(corev1.EventTypeNormal, v1alpha1.EventStoreSwept, fmt.Sprintf("%d files of cluster %s are deleted, which "+
-					"no backup needs; %d of %d bytes are there", m.Deleted, uid, m.Blobs, m.Bytes))
+				say(corev1.EventTypeNormal, v1alpha1.EventStoreSwept, fmt.Sprintf(
+					"%d files of cluster %s are deleted, which no backup needs; %d of %d bytes are left",
+					m.Deleted, uid, m.Blobs, m.Bytes))
 			}
-			c.Files, c.Bytes, c.Waiting, c.WaitingBytes, c.Deleted = m.Blobs, m.Bytes, m.Marked, m.MarkedBytes, m.Deleted
+			c.Files, c.Bytes, c.Deleted = m.Blobs, m.Bytes, m.Deleted
+			c.Waiting, c.WaitingBytes = m.Marked, m.MarkedBytes
 		}
 		if c.Problem != "" && before[uid].Problem == "" {
 			say(corev1.EventTypeWarning, v1alpha1.EventStoreNotSwept, fmt.Sprintf("cluster %s: %s", uid, c.Problem))

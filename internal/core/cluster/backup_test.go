@@ -115,6 +115,27 @@ func TestABackup(t *testing.T) {
 	}
 }
 
+// An operator that has just started has heard of no node, and waits for them to clear their
+// snapshots.
+func TestSnapshotsAreClearedByTheNextOperator(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", succeeds)
+	for w.snapshot.Backups[0].Status.Phase != v1alpha1.BackupComplete {
+		w.pass()
+	}
+	for range 3 {
+		for _, name := range three {
+			w.snapshot.Nodes[name].Agent = nil
+		}
+		w.pass()
+	}
+	w.settle()
+	if got := stages(*begun); !strings.HasSuffix(got, "ClearSnapshot") || len(*begun) != 10 {
+		t.Errorf("begun %q", *begun)
+	}
+	w.wantBackup("Complete 3/3")
+}
+
 // Without the upload of one node there is no description.
 func TestABackupWithoutOneNode(t *testing.T) {
 	w := formed(t)

@@ -75,6 +75,18 @@ var fields = map[string]struct {
 		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
 			Lifetime: &metav1.Duration{Duration: time.Hour}}}), applies,
 	},
+	"security.encryption.certificates.internode.rotatedAt": {
+		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Internode: &v1alpha1.InternodeAuthority{RotatedAt: noon}}}), applies,
+	},
+	"security.encryption.certificates.clients.rotatedAt": {
+		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Clients: &v1alpha1.ClientsAuthority{RotatedAt: noon}}}), applies,
+	},
+	"security.encryption.certificates.clients.hold": {
+		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Clients: &v1alpha1.ClientsAuthority{Hold: &metav1.Duration{Duration: time.Hour}}}}), applies,
+	},
 	"security.networkPolicy.mode": {managed(v1alpha1.NetworkPolicy{}), written},
 	"security.networkPolicy.clients": {managed(v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{}}),
 		written},

@@ -86,7 +86,10 @@ func (w *world) rotateAt(use v1alpha1.CertificateUse, hold *metav1.Duration) {
 		} else {
 			c.Clients = &v1alpha1.ClientsAuthority{RotatedAt: &at, Hold: hold}
 		}
-		s.Security.Encryption = &v1alpha1.Encryption{Certificates: c}
+		if s.Security.Encryption == nil {
+			s.Security.Encryption = &v1alpha1.Encryption{}
+		}
+		s.Security.Encryption.Certificates = c
 	})
 }
 
@@ -143,7 +146,8 @@ func certificateOf(n *facts.Node, use v1alpha1.CertificateUse) *v1alpha1.Certifi
 
 var allStages = []string{"1 Signing", "2 Introduced", "2 Retired", "1 Signing"}
 
-// Whatever is lost on the way, an authority is replaced once for a time, and nodes trust each other.
+// Whatever is lost on the way, an authority is replaced once for a time, and nodes trust each
+// other.
 func TestAnAuthorityIsReplacedStageByStage(t *testing.T) {
 	for name, each := range map[string]func(w *world, pass int){
 		"undisturbed": func(*world, int) {},
@@ -260,12 +264,17 @@ func TestClientsHaveTimeForAnotherAuthority(t *testing.T) {
 		"by default":           {nil, uncertified, week, week},
 		"a day":                {&metav1.Duration{Duration: 24 * time.Hour}, uncertified, 24 * time.Hour, 24 * time.Hour},
 		"none":                 {&metav1.Duration{}, uncertified, 0, 0},
-		"with certificates":    {nil, v1alpha1.ClientCertificatesRequired, week, tenYears - week},
+		"with certificates":    {nil, v1alpha1.ClientCertificatesRequired, week, tenYears - week - time.Hour},
 		"with them, by a word": {&metav1.Duration{Duration: week}, v1alpha1.ClientCertificatesRequired, week, week},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			w.snapshot.Ledger.MadeWith.Encryption.ClientCertificates = c.certificates
+			made := w.snapshot.Ledger.MadeWith.Encryption
+			made.Clients, made.ClientCertificates = v1alpha1.EncryptionRequired, c.certificates
+			w.change(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Security.Encryption = &v1alpha1.Encryption{Clients: &v1alpha1.ClientEncryption{
+					Mode: v1alpha1.EncryptionRequired, ClientCertificates: c.certificates}}
+			})
 			w.settle()
 			w.rotateAt(v1alpha1.UseClients, c.hold)
 			w.now = w.now.Add(time.Second)
@@ -303,7 +312,7 @@ func TestClientsHaveTimeForAnotherAuthority(t *testing.T) {
 	}
 }
 
-// The time that clients have begins anew when the ConfigMap was not what it is to be.
+// The time that clients have starts again when the ConfigMap was not what it is to be.
 func TestClientsHaveTheConfigMapForAllOfTheTime(t *testing.T) {
 	w := formed(t)
 	w.settle()

@@ -204,7 +204,8 @@ func TestABudgetIsOpenedAfterALiveLook(t *testing.T) {
 }
 
 // A budget is opened in the pass after the one that closes the step, which does not depend on the
-// event of that write (create-rack/1/skipped=ConfigMap@operator:patch/status:CassandraCluster/orders:19).
+// event of that write
+// (create-rack/1/skipped=ConfigMap@operator:patch/status:CassandraCluster/orders:19).
 func TestABudgetIsOpenedWhenAStepIsClosed(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	made := w.pass()

@@ -35,8 +35,8 @@ type Sweep struct {
 type BackupDeletion struct {
 	// Object is that of the user, never nil.
 	Object *v1alpha1.CassandraBackup
-	// Store is the spec of the one it is in; nil if there is none of the name. Secret is the version
-	// of its Secret; empty if there is none.
+	// Store is the spec of the one it is in; nil if there is none of the name. Secret is the
+	// version of its Secret; empty if there is none.
 	Store  *v1alpha1.BackupStoreSpec
 	Secret string
 	// Writers are the nodes that may still write to it, and Readers what may still read a backup of

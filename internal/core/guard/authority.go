@@ -21,7 +21,8 @@ var authority = []Guard[Rotating]{
 		certificatesAreProven},
 }
 
-// certificatesAreProven: nodes of two stages that follow each other trust each other, and no others.
+// certificatesAreProven: nodes of two stages that follow each other trust each other, and no
+// others.
 func certificatesAreProven(r Rotating) []Finding {
 	var out []Finding
 	for _, name := range r.Names {

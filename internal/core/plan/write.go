@@ -50,8 +50,9 @@ const (
 	PutLedger Verb = "PutLedger"
 	// IssueAuthority makes the cluster's certificate authority, a Secret that must not exist.
 	IssueAuthority Verb = "IssueAuthority"
-	// RotateAuthority has the Secret of an authority, by UID and with the content that was seen, go on
-	// to its next stage: another authority is made, which is trusted; that signs; the one before is dropped.
+	// RotateAuthority has the Secret of an authority, by UID and with the content that was seen, go
+	// on to its next stage: another authority is made, which is trusted; that signs; the one before
+	// is dropped.
 	RotateAuthority Verb = "RotateAuthority"
 	// IssueCertificate makes a certificate of a node, or renews it by UID.
 	IssueCertificate Verb = "IssueCertificate"

@@ -3,6 +3,7 @@ package restore
 import (
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ type Definition struct {
 	// are in their order.
 	Columns map[string]string
 	Names   []string
-	// Key are the columns of the primary key, and Order how rows of a partition are sorted; both are
-	// empty for a type.
+	// Key are the columns of the primary key, and Order how rows of a partition are sorted; both
+	// are empty for a type.
 	Key, Order string
 }
 
@@ -180,7 +181,7 @@ func (d *Definition) describe(most int) string {
 // FormatProblem is why a node of a configuration cannot read an SSTable of a backup, by its name;
 // empty if it can. Cassandra passes over what it cannot read, and says nothing.
 func FormatProblem(c *v1alpha1.NodeConfiguration, name string) string {
-	version, _, _ := strings.Cut(name, "-")
+	version, _, _ := strings.Cut(path.Base(name), "-") // those of an index are in a directory
 	if strings.HasPrefix(version, "m") || strings.HasPrefix(version, "n") {
 		return "" // of 3.0 to 4.1
 	}

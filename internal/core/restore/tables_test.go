@@ -82,8 +82,8 @@ func TestFormatProblem(t *testing.T) {
 	for _, mode := range config.CompatibilityModes {
 		c := &v1alpha1.NodeConfiguration{CassandraYaml: v1alpha1.Settings{
 			config.CompatibilityModeSetting: v1alpha1.Value{Raw: fmt.Appendf(nil, "%q", mode)}}}
-		for name, readable := range map[string]bool{"nb-1-big": true, "me-1-big": true, "oa-1-big": mode != "CASSANDRA_4",
-			"da-3g_1-bti": mode != "CASSANDRA_4"} {
+		for name, readable := range map[string]bool{"nb-1-big": true, "me-1-big": true, ".by_name/nb-1-big": true,
+			"oa-1-big": mode != "CASSANDRA_4", "da-3g_1-bti": mode != "CASSANDRA_4"} {
 			if got := FormatProblem(c, name); (got == "") != readable {
 				t.Errorf("%s in %s: %q", name, mode, got)
 			}

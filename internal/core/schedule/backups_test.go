@@ -96,8 +96,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// Whatever the spec says: the latest complete one stays, what is young or has not finished too, what
-// any rule keeps does, and what is left is bounded by them. A second look finds nothing more.
+// Whatever the spec says: the latest complete one stays, what is young or has not finished too,
+// what any rule keeps does, and what is left is bounded by them. A second look finds nothing more.
 func TestWhatNeverExpires(t *testing.T) {
 	phases := []v1alpha1.BackupPhase{v1alpha1.BackupComplete, v1alpha1.BackupComplete, v1alpha1.BackupFailed,
 		v1alpha1.BackupIncomplete, v1alpha1.BackupUploading, ""}

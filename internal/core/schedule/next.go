@@ -164,8 +164,8 @@ func (p *pass) say(kind, reason, message string) {
 }
 
 // write puts the writes in their order. What is made comes before the status: with its name it is
-// made once, and the status says that it was. What the status must know of an object is written before
-// that is deleted.
+// made once, and the status says that it was. What the status must know of an object is written
+// before that is deleted.
 func (p *pass) write(named plan.Object, same bool, surplus []plan.Write) plan.Plan {
 	if p.create != nil {
 		p.draft.Write(plan.Write{Verb: plan.Create, Object: p.create, Live: true})

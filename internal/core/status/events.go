@@ -140,7 +140,8 @@ func (c *changes) overruled() {
 		if e.UsedAt != nil && !slices.ContainsFunc(c.before.Exceptions, func(b v1alpha1.ExceptionStatus) bool {
 			return b.Name == e.Name && b.UsedAt != nil
 		}) {
-			c.add(corev1.EventTypeWarning, v1alpha1.EventGuardOverruled, e.Name, "", "exception %s: %s", e.Name, e.Message)
+			c.add(corev1.EventTypeWarning, v1alpha1.EventGuardOverruled, e.Name, "", "exception %s: %s", e.Name,
+				e.Message)
 		}
 	}
 }

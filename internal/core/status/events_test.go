@@ -50,7 +50,8 @@ func TestEvents(t *testing.T) {
 			s{Exceptions: []v1alpha1.ExceptionStatus{{Name: "over", UsedAt: used, Message: "so it is"}}},
 			[]string{"GuardOverruled over "}},
 		"a disk fails": {
-			s{}, s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1"}, Message: "so it is"}}},
+			s{}, s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1"},
+				Message: "so it is"}}},
 			[]string{"DiskFailing DiskFailing n1"}},
 		"another disk fails, too": {
 			s{Notices: []v1alpha1.Notice{{Reason: v1alpha1.NoticeDiskFailing, Nodes: []string{"n1"}}}},

@@ -160,7 +160,7 @@ func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) 
 		hostID, known := s.Ledger.Members[n.Name]
 		member[hostID] = known
 		dc := n.Record.Spec.Datacenter
-		served := !s.Ledger.Adds(dc) && !(local && s.Ledger.StopsDatacenter(dc)) // nobody is a client there
+		served := !s.Ledger.Adds(dc) && (!local || !s.Ledger.StopsDatacenter(dc)) // nobody is a client there
 		if known && served && !isUp(n, hostID, view) {
 			down[hostID] = true
 		}

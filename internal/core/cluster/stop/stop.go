@@ -145,7 +145,9 @@ func explainAbsence(v *assess.View, d *plan.Draft, dc string) {
 		}
 		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is stopped since %s: %s%s", dc,
 			is.Since.UTC().Format(time.RFC3339), assess.Absence(v.Snapshot, dc, is.Since), kept)
-	case v.StopsDatacenter(dc):
+	case v.StopsDatacenter(dc) && !slices.ContainsFunc(d.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Reason == v1alpha1.BlockedOnlyReplicas // it does not stop, so that there is no date
+	}):
 		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is to stop. If that is now: %s", dc,
 			assess.Absence(v.Snapshot, dc, v.Now.Truncate(time.Hour)))
 	}

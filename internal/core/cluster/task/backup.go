@@ -242,8 +242,8 @@ const (
 	clearing   = "clear"
 )
 
-// clearSnapshots has the nodes that are up drop their snapshots, or what they have downloaded, for a
-// while; snapshots of the others go by themselves. Then the step ends.
+// clearSnapshots has the nodes that are up drop their snapshots, or what they have downloaded, for
+// a while; snapshots of the others go by themselves. Then the step ends.
 func clearSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	tag, up := procedure.State[snapshotted](s).Tag, v.UpAmong(s.Nodes())
 	if left := s.StageSince().Add(clearGrace).Sub(v.Now); left > 0 && tag != "" {
@@ -252,6 +252,11 @@ func clearSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 		if len(p.Waiting) > 0 {
 			s.WakeIn(left)
 			return p.Result("clearing what was kept on %s", words.List(up, 3))
+		}
+		// An operator that has just started has heard of nobody yet.
+		if len(up) < len(s.Nodes()) && (v.AnyRing() == nil || v.Now.Sub(s.StageSince()) < downGrace) {
+			s.WakeIn(min(left, downGrace))
+			return plan.Waiting("clearing what was kept: waiting a while for nodes that do not answer")
 		}
 	}
 	if waiting := s.Cancel("it took too long"); len(waiting) > 0 {

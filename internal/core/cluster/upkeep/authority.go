@@ -59,9 +59,9 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	case have != nil && k.foreign(use) != "":
 		k.unsigned[use] = true
 		k.draft.WakeIn(secretsAgain)
-		k.draft.Block("SharedObjects", v1alpha1.BlockedCAModified, nil, "Secret %s, %s, does not have the authority by "+
-			"which the certificate in Secret %s is signed: an earlier content was restored. No certificate is signed by "+
-			"it. Waits until it has its latest content. If that is lost, delete all these Secrets: "+
+		k.draft.Block("SharedObjects", v1alpha1.BlockedCAModified, nil, "Secret %s, %s, does not have the authority "+
+			"by which the certificate in Secret %s is signed: an earlier content was restored. No certificate is "+
+			"signed by it. Waits until it has its latest content. If that is lost, delete all these Secrets: "+
 			"kubectl delete secrets --namespace %s --selector %s=%s,%s=%s", want.Name, authorityInWords[use],
 			k.foreign(use), want.Namespace, v1alpha1.LabelCluster, k.Cluster.Name, v1alpha1.LabelComponent, use)
 	case have != nil:

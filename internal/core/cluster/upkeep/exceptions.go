@@ -63,7 +63,8 @@ func (k *Keeper) Overruled(found map[v1alpha1.Reason]string) {
 		what, is := found[v1alpha1.Reason(e.Guard)]
 		if is && status.UsedAt == nil && status.State == v1alpha1.ExceptionActive {
 			now := metav1.NewTime(k.Now).Rfc3339Copy()
-			status.UsedAt, status.Message = &now, words.Shorten(fmt.Sprintf("the guard %s is overruled (%s), which has "+
+			status.UsedAt = &now
+			status.Message = words.Shorten(fmt.Sprintf("the guard %s is overruled (%s), which has "+
 				"found: %s", e.Guard, e.Reason, what), 2048)
 		}
 	}

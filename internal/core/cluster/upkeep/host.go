@@ -97,8 +97,8 @@ func (k *Keeper) noticeUnusableDisks() {
 	}
 }
 
-// noticeFailingDisks names the nodes whose agents cannot write to their volumes. That alone is never
-// the end of a member: its JVM may serve on.
+// noticeFailingDisks names the nodes whose agents cannot write to their volumes. That alone is
+// never the end of a member: its JVM may serve on.
 func (k *Keeper) noticeFailingDisks() {
 	var names, why []string
 	for _, n := range k.Records() {

@@ -18,7 +18,7 @@ const broughtIn = 5 * time.Minute
 
 // RotateAuthorities replaces the authorities of nodes and of clients: another one is introduced,
 // then it signs, then the one before is dropped. Which stage that is in, and by which key, is in
-// the Secret of the authority alone: whoever signs, and whoever goes on to the next stage, does it
+// the Secret of the authority alone: each signature, and each next stage, is made
 // by what is there. Each stage gives every node another certificate, which it has to prove.
 func (k *Keeper) RotateAuthorities(rules guard.Rules) plan.Result {
 	for _, use := range k.uses() {
@@ -96,7 +96,7 @@ func (k *Keeper) turn(secret *corev1.Secret, what string) {
 }
 
 // clientsAuthority is the ConfigMap by which clients know the nodes. Since when it has its content
-// is said beside it: one that was lost begins anew.
+// is said beside it: for one that was lost it starts again.
 func (k *Keeper) clientsAuthority() *corev1.ConfigMap {
 	name := v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)
 	out := render.ClientsAuthority(k.Owner(), k.Trust[name].Bundle)
