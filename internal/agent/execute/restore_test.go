@@ -48,7 +48,7 @@ func TestADiskIsRestoredBeforeTheJVMStarts(t *testing.T) {
 		if strings.Contains(key, "/blobs/") {
 			if content = "rows"; failures < 2 {
 				failures++
-				return nil, errors.New("the store is away")
+				return nil, errors.New("the store is not available")
 			}
 		}
 		return io.NopCloser(strings.NewReader(content)), nil

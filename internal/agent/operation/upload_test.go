@@ -205,7 +205,7 @@ func TestUploadSendsWhatIsNew(t *testing.T) {
 	}
 }
 
-// An upload that ended anywhere goes on where it was; until then there is no manifest.
+// An upload that was interrupted anywhere resumes; until it has finished there is no manifest.
 func TestUploadGoesOn(t *testing.T) {
 	for most := range 5 {
 		b, n := newBacked(t), 0
@@ -293,7 +293,7 @@ func TestCompleteBackupComesLast(t *testing.T) {
 	if err := putObject(t.Context(), b.to, format.ManifestKey(uid, "b-1", other), m); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // whoever writes it says the same
+	for range 2 { // each writer writes the same
 		if _, err := b.run(v1alpha1.OperationCompleteBackup, a); err != nil {
 			t.Fatal(err)
 		}

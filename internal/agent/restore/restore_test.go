@@ -70,7 +70,7 @@ type counted struct {
 func (c counted) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 	c.read[key]++
 	if key == c.fails {
-		return nil, errors.New("the store is away")
+		return nil, errors.New("the store is not available")
 	}
 	return c.Store.Get(ctx, key)
 }
@@ -93,7 +93,7 @@ func TestARestoreIsResumed(t *testing.T) {
 	h.Say = func(d, a int64) { done, all = d, a }
 	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID, Roles: v1alpha1.RolesFresh}
 	if err := restore.Run(t.Context(), h, from); err == nil ||
-		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is away") {
+		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is not available") {
 		t.Fatalf("error %v", err)
 	}
 	reads.fails, h.Store = "", counted{d, reads.read, ""}

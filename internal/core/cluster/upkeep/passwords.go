@@ -156,7 +156,7 @@ func (k *Keeper) checkMadeWith() error {
 	}
 	switch mode := k.Cluster.Spec.AuthenticationMode(); {
 	case mode == v1alpha1.AuthenticationNone && made != mode && k.NextAuthentication() != mode && !k.MayTurnOff():
-		return fmt.Errorf("security.authentication.mode: %s → %s: everybody who reaches the ring would be let in, "+
+		return fmt.Errorf("security.authentication.mode: %s → %s: all who reach the ring would be accepted, "+
 			"with all permissions. Take the change back; or say so by an exception of type %s in spec.exceptions", made,
 			mode, v1alpha1.ExceptionTurnOffPassword)
 	case mode == v1alpha1.AuthenticationPassword && k.asksNobody():
