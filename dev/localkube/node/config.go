@@ -96,7 +96,8 @@ func cniConfig(pods netip.Prefix) string {
 }
 
 // kubeletConfig leaves pods the whole machine: several nodes share it, and none
-// may reserve a part or evict because another one uses much.
+// may reserve a part or evict because another one uses much. What must be left
+// is an amount: a hundredth of a large disk is more than a ring needs.
 func kubeletConfig(p network.Plan, cgroupRoot string) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -122,9 +123,9 @@ maxParallelImagePulls: 4
 imageGCHighThresholdPercent: 100
 evictionHard:
   memory.available: 50Mi
-  nodefs.available: 1%%
+  nodefs.available: 256Mi
   nodefs.inodesFree: 1%%
-  imagefs.available: 1%%
+  imagefs.available: 256Mi
 `, configDir, containerd, cgroupRoot, p.DNS())
 }
 

@@ -51,8 +51,9 @@ func Disk(path string, need uint64, purpose string) error {
 // BuildDisk is what compiling everything needs: sources, build cache, binaries.
 const BuildDisk = 12 * gib
 
-// ClusterDisk is what a cluster needs at its start; images and data come on top.
-const ClusterDisk = 2 * gib
+// ClusterDisk is what a cluster and a few rings on it need, with their images
+// and data: with less, the kubelets would evict their pods in the middle.
+const ClusterDisk = 6 * gib
 
 // Listen requires that nobody listens where we are about to.
 func Listen(ctx context.Context, address netip.Addr, port int, who string) error {
