@@ -117,7 +117,8 @@ func (k *Keeper) certificates(n *facts.Node) {
 }
 
 func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
-	have, want := k.leaf(n, use), render.CertificateSecret(k.Owner(), use, n.Record)
+	have := k.leaf(n, use)
+	var annotations map[string]string
 	if use == v1alpha1.UseClients {
 		address := ""
 		if have != nil {
@@ -126,10 +127,10 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 		if n.Pod != nil && n.Pod.Status.PodIP != "" {
 			address = n.Pod.Status.PodIP
 		}
-		want.Annotations = map[string]string{v1alpha1.AnnotationAddress: address}
+		annotations = map[string]string{v1alpha1.AnnotationAddress: address}
 	}
 	if have != nil && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
-		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(want.Annotations,
+		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(annotations,
 		have.Annotations) && k.Trust[have.Name].Same(k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]) {
 		renew, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && k.Now.Before(renew) {
@@ -137,6 +138,8 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 			return
 		}
 	}
+	want := render.CertificateSecret(k.Owner(), use, n.Record)
+	want.Annotations = annotations
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
 		w.UID = have.UID
