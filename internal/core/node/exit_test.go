@@ -212,7 +212,7 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 		row   int
 		pause time.Duration
 	}{
-		"the first":                 {ended(Exit{Code: 5}), 1, 1, 2 * time.Second},
+		"the first":                 {ended(Exit{Code: 5}), 1, 1, 0},
 		"the second":                {with1(ended(Exit{Code: 5}), before("pod-1", 1)), 5, 2, 4 * time.Second},
 		"the third":                 {with1(ended(Exit{Code: 5}), before("pod-1", 2)), 5, 3, 8 * time.Second},
 		"the longest pause but one": {with1(ended(Exit{Code: 5}), before("pod-1", 7)), 5, 8, 256 * time.Second},
@@ -221,7 +221,7 @@ func TestDeathsInARowAreFollowedByLongerPauses(t *testing.T) {
 			5 * time.Minute},
 		"the first of another pod": {with1(ended(Exit{Code: 5}), before("pod-0", 2)), 1, 3, 8 * time.Second},
 		"after a long time in the ring": {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)), stable), 5, 1,
-			2 * time.Second},
+			0},
 		"after not quite so long a time": {with1(with1(ended(Exit{Code: 5}), before("pod-1", 3)),
 			func(f *Facts) { stable(f); f.Memory.Start.NormalAt = ptr(-10 * time.Minute) }), 5, 4, 16 * time.Second},
 		"after a long time out of the ring": {with1(with1(starting(Exit{Code: 5}), before("pod-1", 3)),

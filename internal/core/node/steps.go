@@ -170,7 +170,7 @@ const (
 	// normalEvery is how often it is written down that the node is NORMAL.
 	normalEvery = 5 * time.Minute
 
-	// backOffFirst doubles with each death in a row, up to backOffLongest.
+	// backOffFirst doubles with each death in a row after the first, up to backOffLongest.
 	backOffFirst   = 2 * time.Second
 	backOffLongest = 5 * time.Minute
 	// stableAfter is how long a JVM must have been NORMAL for its death to be the first of a new

@@ -90,8 +90,12 @@ func (n *Network) readSettings(release string, address netip.Addr, files config.
 	s.startNative = s.flag("cassandra.start_native_transport", s.text("start_native_transport", "true") == "true")
 	s.ringDelay = s.milliseconds("cassandra.ring_delay_ms", 30*time.Second)
 	s.broadcastEvery = s.milliseconds("cassandra.broadcast_interval_ms", time.Minute)
+	polls, err := strconv.Atoi(s.properties["cassandra.gossip_settle_poll_success_required"])
+	if err != nil {
+		polls = 3
+	}
 	s.settle = s.milliseconds("cassandra.gossip_settle_min_wait_ms", 5*time.Second) +
-		3*s.milliseconds("cassandra.gossip_settle_interval_ms", time.Second)
+		time.Duration(polls)*s.milliseconds("cassandra.gossip_settle_interval_ms", time.Second)
 	s.blockForPeers = time.Duration(s.number("block_for_peers_timeout_in_secs", 10)) * time.Second
 	if refused := s.readTokens(); refused != nil {
 		return s, refused

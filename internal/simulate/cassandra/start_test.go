@@ -52,7 +52,7 @@ func TestAStartPassesThroughItsStages(t *testing.T) {
 	within("starting", 700*time.Millisecond, 1100*time.Millisecond)
 	within("STARTING", 4*time.Second, 6100*time.Millisecond)
 	within("NORMAL", at["STARTING"], at["STARTING"]+3*time.Second)
-	within("native", at["NORMAL"]+2*time.Second, at["NORMAL"]+3*time.Second) // gossip settles in 2.5 s
+	within("native", at["NORMAL"]+500*time.Millisecond, at["NORMAL"]+1500*time.Millisecond) // gossip settles in 1 s
 	report := n.disk.Report()
 	if report.Local == nil || report.Local.Bootstrapped != disk.Completed || report.Local.HostID != p.HostID() ||
 		len(report.Local.Tokens) != 4 {

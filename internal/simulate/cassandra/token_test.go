@@ -17,7 +17,7 @@ func TestTokensGivenTwiceGoToTheLaterGeneration(t *testing.T) {
 	l := newLab(t, 1)
 	_, p := l.form(1)
 	a := l.start(member(2), "cassandra.auto_bootstrap=false", "cassandra.initial_token=1,2,3,4")
-	l.line.RunFor(1500 * time.Millisecond)
+	l.line.RunFor(2500 * time.Millisecond)
 	b := l.start(member(3), "cassandra.auto_bootstrap=false", "cassandra.initial_token=1,2,3,5")
 	l.awaitMode(a, modeNormal)
 	l.awaitMode(b, modeNormal)
@@ -52,7 +52,7 @@ func TestAnInitialTokenOfAMemberIsRefused(t *testing.T) {
 
 // TestAReplacementThatIsKilledBeginsAgain is 3c.
 func TestAReplacementThatIsKilledBeginsAgain(t *testing.T) {
-	for _, after := range []time.Duration{20 * time.Second, 80 * time.Second, 105 * time.Second} {
+	for _, after := range []time.Duration{20 * time.Second, 80 * time.Second, 103 * time.Second} {
 		l, nodes, p := filled(t, 1, 3)
 		tokens := p[2].metadata.tokensOf(address(3))
 		p[2].Kill()
