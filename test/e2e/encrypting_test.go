@@ -18,6 +18,9 @@ import (
 func TestEncryptALivingRing(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
+	for _, n := range ring.Nodes(t.Context()) {
+		ring.Invariants.ExpectOtherPods(n.Name) // they mount other Secrets
+	}
 	const passes = 3
 	for _, mode := range []v1alpha1.EncryptionMode{v1alpha1.EncryptionDisabled, v1alpha1.EncryptionRequired} {
 		while(t, ring, servedThroughout, "encryption between nodes: "+string(mode), func() error {
