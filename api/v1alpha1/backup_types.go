@@ -23,6 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Taken",type=date,JSONPath=`.status.takenAt`
 // +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.status.bytes`
 // +kubebuilder:printcolumn:name="New",type=integer,JSONPath=`.status.newBytes`
+// +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
 type CassandraBackup struct {
@@ -216,12 +217,17 @@ type CassandraBackupStatus struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 
 	// Conditions: Reconciling until it has finished, then Complete or Failed, and Stalled with
-	// Failed. Each is there only while it is True.
+	// Failed. Each is there only while it is True. Verified is there once it was verified, and False
+	// if a file is missing or damaged.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Verified is what the last verification has found in the store.
+	// +optional
+	Verified *BackupVerified `json:"verified,omitempty"`
 
 	// Nodes of the backup, by name.
 	// +optional
@@ -229,6 +235,103 @@ type CassandraBackupStatus struct {
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=1000
 	Nodes []BackupNode `json:"nodes,omitempty"`
+}
+
+// AnnotationVerify of a CassandraBackup has it verified: the percentage of files that are read whole,
+// @ and when that was asked for, such as 100%@2026-03-01T12:00:00Z.
+const AnnotationVerify = Group + "/verify"
+
+// ConditionVerified of a CassandraBackup is True if its last verification has found all files.
+const ConditionVerified = "Verified"
+
+// Reasons of ConditionVerified.
+const (
+	// ReasonFilesFound – all files are there, and those that were read are what was written.
+	ReasonFilesFound = "FilesFound"
+	// ReasonFilesDamaged – files are missing or damaged.
+	ReasonFilesDamaged = "FilesDamaged"
+)
+
+// MaxDamagedTables bounds BackupVerified.Damaged, MaxDamagedFiles the names in each.
+const (
+	MaxDamagedTables = 32
+	MaxDamagedFiles  = 8
+)
+
+// BackupVerified is what a verification has found.
+type BackupVerified struct {
+	// At is when it has ended; not set before one has.
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
+
+	// Request is the annotation that had asked for it; empty if the schedule has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request,omitempty"`
+
+	// Files of the backup, which were all looked for, and their Bytes.
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// FilesRead were read whole, and compared with their hash. Files of the same content are one.
+	// +optional
+	FilesRead int64 `json:"filesRead,omitempty"`
+	// +optional
+	BytesRead int64 `json:"bytesRead,omitempty"`
+
+	// DamagedFiles is how many are missing, or have another content. A ring cannot be made from the
+	// backup while there are any.
+	// +optional
+	DamagedFiles int64 `json:"damagedFiles,omitempty"`
+
+	// Damaged are the tables of nodes that have such files; the first 32.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Damaged []DamagedTable `json:"damaged,omitempty"`
+
+	// AttemptedAt is when it was attempted last, and Problem why that has failed.
+	// +optional
+	AttemptedAt *metav1.Time `json:"attemptedAt,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
+}
+
+// DamagedTable is a table of a node of which a backup has not all files any more.
+type DamagedTable struct {
+	// Node by its name in the backup.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node"`
+
+	// Table as keyspace.table; empty for all of the node, if its manifest is damaged.
+	// +optional
+	// +kubebuilder:validation:MaxLength=97
+	Table string `json:"table,omitempty"`
+
+	// Files that are missing or damaged, and what is wrong with them; the first 8.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=253
+	Files []string `json:"files,omitempty"`
+
+	// Ranges that the node had a replica of. Of all but Uncovered ones another node has a replica
+	// whose files were found.
+	// +optional
+	Ranges int32 `json:"ranges,omitempty"`
+	// +optional
+	Uncovered int32 `json:"uncovered,omitempty"`
+
+	// CoveredBy are the nodes that have these replicas; the first 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	CoveredBy []string `json:"coveredBy,omitempty"`
 }
 
 // BackupNode is what became of one node.

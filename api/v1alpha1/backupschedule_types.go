@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // CassandraBackupSchedule makes a CassandraBackup at each time of a cron expression, and deletes
 // those that are not to be kept. The backups stay when it is deleted. The operator writes the
@@ -18,6 +21,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastBackup.phase`
 // +kubebuilder:printcolumn:name="Last complete",type=date,JSONPath=`.status.lastComplete.takenAt`
+// +kubebuilder:printcolumn:name="Verified",type=date,JSONPath=`.status.lastVerified.at`
 // +kubebuilder:printcolumn:name="Time zone",type=string,priority=1,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Active",type=string,priority=1,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Skipped",type=integer,priority=1,JSONPath=`.status.skipped`
@@ -72,6 +76,28 @@ type CassandraBackupScheduleSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Template BackupTemplate `json:"template,omitzero"`
+
+	// Verify has the latest complete backup verified in its store. Not set: none is.
+	// +optional
+	Verify *BackupVerify `json:"verify,omitempty"`
+}
+
+// BackupVerify says how backups are verified: all files are looked for, and some are read.
+type BackupVerify struct {
+	// Sample is the percentage of the files that are read whole and compared with their hash. Each
+	// backup has another sample. Default: 5%.
+	// +optional
+	// +kubebuilder:default="5%"
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]|[1-9][0-9]|100)%$')`,message=`verify.sample must be from 0% to 100%`
+	Sample string `json:"sample,omitempty"`
+
+	// Bandwidth is how many bytes the operator reads in a second at most, such as 50Mi.
+	// Default: 50Mi.
+	// +optional
+	// +kubebuilder:default="50Mi"
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidth "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
+	Bandwidth *resource.Quantity `json:"bandwidth,omitempty"`
 }
 
 // BackupRetention says which backups of a schedule stay: those that any of its fields keeps. The
@@ -119,6 +145,26 @@ type CassandraBackupScheduleStatus struct {
 	// LastComplete is the latest one that is complete.
 	// +optional
 	LastComplete *ScheduledBackup `json:"lastComplete,omitempty"`
+
+	// LastVerified is the backup that was verified last.
+	// +optional
+	LastVerified *ScheduledVerification `json:"lastVerified,omitempty"`
+}
+
+// ScheduledVerification is the verification of a backup of a schedule.
+type ScheduledVerification struct {
+	// Name of the CassandraBackup.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// At is when it has ended.
+	// +required
+	At metav1.Time `json:"at"`
+
+	// DamagedFiles is how many files were missing or damaged. The status of the backup names them.
+	// +optional
+	DamagedFiles int64 `json:"damagedFiles,omitempty"`
 }
 
 // ScheduledBackup is a backup of a schedule that has finished.

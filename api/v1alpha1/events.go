@@ -48,6 +48,12 @@ const (
 	EventBackupDeleted = "BackupDeleted"
 	// EventBackupNotDeleted – a backup is to be deleted in its store and was not, or stays there.
 	EventBackupNotDeleted = "BackupNotDeleted"
+	// EventBackupVerified – a backup was verified, and nothing of it is missing or damaged.
+	EventBackupVerified = "BackupVerified"
+	// EventBackupDamaged – files of a backup are missing or damaged.
+	EventBackupDamaged = "BackupDamaged"
+	// EventBackupNotVerified – a backup could not be verified, for a reason that is new.
+	EventBackupNotVerified = "BackupNotVerified"
 	// EventRunSkipped – a schedule has made no task or backup at a time of it.
 	EventRunSkipped = "RunSkipped"
 	// EventStoreSwept – files that no backup needs were deleted in a store.

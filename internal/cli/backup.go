@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,20 +105,26 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 	slices.SortFunc(all.Items, func(a, b v1alpha1.CassandraBackup) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
-	rows := [][]string{{"NAME", "SCHEDULE", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "MESSAGE"}}
+	rows := [][]string{{"NAME", "SCHEDULE", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "VERIFIED",
+		"MESSAGE"}}
 	for i := range all.Items {
 		b := &all.Items[i]
 		if b.Spec.Cluster.Name != cluster {
 			continue
 		}
-		taken, skew := "", ""
+		taken, skew, verified := "", "", ""
 		if b.Status.TakenAt != nil {
 			taken, skew = b.Status.TakenAt.UTC().Format(time.RFC3339), b.Status.Skew.Duration.String()
+		}
+		if of := b.Status.Verified; of != nil && of.DamagedFiles > 0 {
+			verified = fmt.Sprintf("%d damaged", of.DamagedFiles)
+		} else if of != nil && of.At != nil {
+			verified = of.At.UTC().Format(time.RFC3339)
 		}
 		rows = append(rows, []string{b.Name, orDash(b.Labels[v1alpha1.LabelSchedule]), b.Spec.Store.Name,
 			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken),
 			orDash(skew), strconv.FormatInt(b.Status.Bytes, 10), strconv.FormatInt(b.Status.NewBytes, 10),
-			orDash(oneLine(b.Status.Message))})
+			orDash(verified), orDash(oneLine(b.Status.Message))})
 	}
 	if len(rows) == 1 {
 		_, err := fmt.Fprintf(s.streams.Out, "%s has no CassandraBackups in namespace %s\n", cluster, c.namespace)
@@ -125,4 +132,63 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 	}
 	table(s.streams.Out, rows)
 	return nil
+}
+
+const verifyLong = `Has the operator look for all files of a backup in its store, and read as many as --sample
+says. What is missing or damaged is in the status of the CassandraBackup; the next backup
+uploads it again, if a node has it yet.
+
+It annotates the CassandraBackup, with your rights. With --wait it says what was found, and
+fails if that is damage.`
+
+func newVerify(s *settings) *cobra.Command {
+	var percent int
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "verify BACKUP", Short: "Verify a backup in its store", Long: verifyLong, Args: cobra.ExactArgs(1),
+		Example: "  kubectl helenus verify nightly-29541780 --sample 100 --wait",
+		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			return s.verifyBackup(ctx, c, args[0], percent, wait)
+		}),
+	}
+	cmd.Flags().IntVar(&percent, "sample", 100, "how many `percent` of the files are read whole")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has finished")
+	return cmd
+}
+
+// verifyBackup asks for a verification, and waits for its end if that is wanted.
+func (s *settings) verifyBackup(ctx context.Context, c *connection, name string, percent int, wait bool) error {
+	if percent < 0 || percent > 100 {
+		return fmt.Errorf("--sample is %d: it must be from 0 to 100", percent)
+	}
+	object := &v1alpha1.CassandraBackup{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, object); err != nil {
+		return fmt.Errorf("get CassandraBackup %s: %w", name, err)
+	}
+	if phase := object.Status.Phase; phase != v1alpha1.BackupComplete {
+		return fmt.Errorf("CassandraBackup %s is %s: only what is complete can be verified", name,
+			orDash(string(phase)))
+	}
+	before := object.DeepCopy()
+	request := fmt.Sprintf("%d%%@%s", percent, s.now().UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, v1alpha1.AnnotationVerify, request)
+	if err := c.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("annotate CassandraBackup %s: %w", name, err)
+	}
+	if !wait {
+		_, err := fmt.Fprintf(s.streams.Out,
+			"it was asked for; status.verified of CassandraBackup %s will say what was found\n", name)
+		return err
+	}
+	return s.await(ctx, c, "verification of CassandraBackup", object, func() (string, string, bool, bool) {
+		of := object.Status.Verified
+		if of == nil || of.Request != request {
+			return "is verified", "", false, false
+		}
+		if of.Problem != "" {
+			return of.Problem, of.Problem, true, false
+		}
+		is := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionVerified)
+		return is.Message, is.Message, true, of.DamagedFiles == 0
+	})
 }

@@ -67,8 +67,12 @@ func TestBackups(t *testing.T) {
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	scheduled := of("older", "orders", at)
 	scheduled.Labels = map[string]string{v1alpha1.LabelSchedule: "nightly"}
+	verified := metav1.NewTime(at)
+	scheduled.Status.Verified = &v1alpha1.BackupVerified{At: &verified}
+	newer := of("newer", "orders", at.Add(24*time.Hour))
+	newer.Status.Verified = &v1alpha1.BackupVerified{At: &verified, DamagedFiles: 3}
 	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), scheduled,
-		of("newer", "orders", at.Add(24*time.Hour)), of("other", "carts", at))
+		newer, of("other", "carts", at))
 	d := newDesk()
 	if err := d.listBackups(t.Context(), c, "orders"); err != nil {
 		t.Fatal(err)
@@ -76,7 +80,50 @@ func TestBackups(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(d.out.String()), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "newer  -         main") ||
 		!strings.HasPrefix(lines[2], "older  nightly   main") ||
-		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7") {
+		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7    2026-03-01T03:00:00Z") ||
+		!strings.Contains(lines[1], "3 damaged") {
 		t.Errorf("listed %q", lines)
+	}
+}
+
+// A verification is asked for by an annotation, and waited for until the status answers that.
+func TestVerify(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase   v1alpha1.BackupPhase
+		percent int
+		found   v1alpha1.BackupVerified
+		wrong   string
+	}{
+		"all is there":      {v1alpha1.BackupComplete, 5, v1alpha1.BackupVerified{}, ""},
+		"it is damaged":     {v1alpha1.BackupComplete, 5, v1alpha1.BackupVerified{DamagedFiles: 1}, "one is missing"},
+		"it cannot be read": {v1alpha1.BackupComplete, 5, v1alpha1.BackupVerified{Problem: "access denied"}, "access denied"},
+		"it runs":           {v1alpha1.BackupUploading, 5, v1alpha1.BackupVerified{}, "only what is complete"},
+		"more than all":     {v1alpha1.BackupComplete, 101, v1alpha1.BackupVerified{}, "from 0 to 100"},
+	} {
+		b := &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
+			Status: v1alpha1.CassandraBackupStatus{Phase: c.phase}}
+		asked := 0
+		conn := to(t, interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, key client.ObjectKey,
+			object client.Object, options ...client.GetOption) error {
+			err := under.Get(ctx, key, object, options...)
+			b, is := object.(*v1alpha1.CassandraBackup)
+			if asked++; is && asked > 2 {
+				b.Status.Verified = c.found.DeepCopy()
+				b.Status.Verified.Request = b.Annotations[v1alpha1.AnnotationVerify]
+				b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionVerified, Message: "one is missing"}}
+			}
+			return err
+		}}, b)
+		d := newDesk()
+		err := d.verifyBackup(t.Context(), conn, "b", c.percent, true)
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := conn.client.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			t.Fatal(err)
+		}
+		if c.wrong == "" && !strings.HasPrefix(b.Annotations[v1alpha1.AnnotationVerify], "5%@20") {
+			t.Errorf("%s: asked by %q", name, b.Annotations)
+		}
 	}
 }

@@ -47,6 +47,7 @@ and, with your rights, changes what they are asked to do:
   start            start all nodes of a cluster that is stopped
   task             have nodes run an operation, such as cleanup, repair or restart
   backup           put what all nodes of a cluster hold into a store
+  verify           look for the files of a backup in its store, and read them
   restore          bring tables of a backup back into a cluster
   debug            stop Cassandra on a node, and keep its pod to look into
   replace          have a lost node replaced for which that is recommended, or give up a disk
@@ -82,7 +83,7 @@ func New(version string, streams Streams) *cobra.Command {
 	bind(s, root.PersistentFlags())
 	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
-		newBackup(s), newBackups(s), newRestore(s), newRotateAuthority(s))
+		newBackup(s), newBackups(s), newVerify(s), newRestore(s), newRotateAuthority(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),
 		s.command(rolesReady), newOverride(s))
 	root.AddCommand(newRollOut(s)...)

@@ -60,3 +60,56 @@ func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([
 	slices.Sort(out)
 	return slices.Compact(out), nil
 }
+
+// BackupVerification gathers what is known about a backup and its verification, and the content of
+// the Secret of its store, on which nothing is decided. It returns nil if there is no such backup.
+func (r *Reader) BackupVerification(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
+	*facts.BackupVerification, map[string][]byte, error) {
+	b := &v1alpha1.CassandraBackup{}
+	if err := r.Cache.Get(ctx, key, b); err != nil {
+		return nil, nil, client.IgnoreNotFound(err)
+	}
+	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+	o.add("CassandraBackup", b)
+	if err := r.caughtUp(ctx, "", o, store); err != nil {
+		return nil, nil, err
+	}
+	v := &facts.BackupVerification{Object: b}
+	if b.DeletionTimestamp != nil || b.Status.Phase != v1alpha1.BackupComplete {
+		return v, nil, nil
+	}
+	if err := r.madeBy(ctx, v); err != nil {
+		return nil, nil, err
+	}
+	if !v.Newest && b.Annotations[v1alpha1.AnnotationVerify] == "" {
+		return v, nil, nil // nobody wants it verified
+	}
+	in, secret, err := r.BackupStore(ctx, types.NamespacedName{Namespace: key.Namespace, Name: b.Spec.Store.Name},
+		&consistency.Store{})
+	if in != nil {
+		v.Store, v.Secret = in.Object, in.Secret
+	}
+	return v, secret, err
+}
+
+// madeBy finds the schedule that has made a backup, and whether it has a later one.
+func (r *Reader) madeBy(ctx context.Context, v *facts.BackupVerification) error {
+	b, uid := v.Object, v.Object.Labels[v1alpha1.LabelScheduleUID]
+	of := &v1alpha1.CassandraBackupSchedule{}
+	key := types.NamespacedName{Namespace: b.Namespace, Name: b.Labels[v1alpha1.LabelSchedule]}
+	switch err := r.Cache.Get(ctx, key, of); {
+	case uid == "" || apierrors.IsNotFound(err) || err == nil && string(of.UID) != uid:
+		return nil
+	case err != nil:
+		return fmt.Errorf("get CassandraBackupSchedule %s: %w", key.Name, err)
+	}
+	var all v1alpha1.CassandraBackupList
+	if err := r.Cache.List(ctx, &all, client.InNamespace(b.Namespace)); err != nil {
+		return fmt.Errorf("list backups: %w", err)
+	}
+	v.Schedule, v.Newest = of, !slices.ContainsFunc(all.Items, func(other v1alpha1.CassandraBackup) bool {
+		return other.Labels[v1alpha1.LabelScheduleUID] == uid && other.Status.Phase == v1alpha1.BackupComplete &&
+			b.Status.FinishedAt.Before(other.Status.FinishedAt)
+	})
+	return nil
+}

@@ -185,3 +185,77 @@ func objects(t *testing.T, in store.Store) (keys []string) {
 	}
 	return keys
 }
+
+// The newest backup of a schedule is verified in its store, an older one if somebody asks for it, and
+// what is damaged is named and noted.
+func TestABackupIsVerifiedInItsStore(t *testing.T) {
+	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
+		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}
+	at.Status = v1alpha1.CassandraBackupStoreStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}}
+	nightly := &v1alpha1.CassandraBackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly",
+		UID: "s-1"}}
+	nightly.Spec.Verify = &v1alpha1.BackupVerify{Sample: "100%"}
+	of := func(name string, finished int64) *v1alpha1.CassandraBackup {
+		end := metav1.NewTime(time.Unix(finished, 0))
+		return &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{
+			v1alpha1.LabelSchedule: "nightly", v1alpha1.LabelScheduleUID: "s-1"}},
+			Spec:   v1alpha1.CassandraBackupSpec{Store: v1alpha1.BackupStoreReference{Name: "main"}},
+			Status: v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupComplete, ID: name, ClusterUID: "c-1", FinishedAt: &end}}
+	}
+	older, newer := of("b-1", 1), of("b-2", 2)
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, secret, nightly, older, newer).
+		WithStatusSubresource(older).Build()
+	in, err := store.Open(at.Spec, secret.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := strings.Repeat("ab", 32)
+	for key, content := range map[string]string{
+		format.BackupKey("c-1", "b-1"): `{"version": 1, "id": "b-1", "nodes": [{"name": "n", "hostID": "h"}]}`,
+		format.BackupKey("c-1", "b-2"): `{"version": 1, "id": "b-2", "nodes": [{"name": "n", "hostID": "h"}]}`,
+		format.ManifestKey("c-1", "b-2", "h"): `{"version": 1, "backup": "b-2", "cluster": "c-1", "node": {"hostID": "h"},
+			"tables": [{"keyspace": "shop", "name": "orders", "sstables": [{"name": "nb-1-big",
+				"files": [{"name": "Data.db", "size": 4, "sha256": "` + sum + `"}]}]}]}`,
+		format.BlobKey("c-1", sum): "four",
+	} {
+		if err := in.Put(t.Context(), key, strings.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := &told{}
+	r := &Verifications{Reader: &observe.Reader{Cache: c, Live: c},
+		Writer: &act.Writer{Client: c, Live: c, Recorder: events, Now: time.Now}, Now: time.Now}
+	pass := func(b *v1alpha1.CassandraBackup) *v1alpha1.BackupVerified {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Status.Verified
+	}
+	for range 2 {
+		if got := pass(older); got != nil {
+			t.Errorf("the older one: %+v", got)
+		}
+		if got := pass(newer); got == nil || got.DamagedFiles != 1 || got.Damaged[0].Table != "shop.orders" ||
+			!slices.Equal(got.Damaged[0].Files, []string{"nb-1-big-Data.db has another content"}) {
+			t.Errorf("the newer one: %+v", got)
+		}
+	}
+	if keys := objects(t, in); !slices.Contains(keys, format.DamagedKey("c-1", sum)) {
+		t.Errorf("it is not noted: %q", keys)
+	}
+	older.Annotations = map[string]string{v1alpha1.AnnotationVerify: "0%@now"}
+	if err := c.Update(t.Context(), older); err != nil {
+		t.Fatal(err)
+	}
+	if got := pass(older); got == nil || got.Request != "0%@now" || got.Damaged[0].Files[0] != "its manifest is missing" {
+		t.Errorf("it is asked for: %+v", got)
+	}
+	if want := []string{"BackupDamaged of b-2", "BackupDamaged of b-1"}; !slices.Equal(*events, want) {
+		t.Errorf("events %q, want %q", *events, want)
+	}
+}

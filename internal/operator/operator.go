@@ -160,6 +160,10 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	if err := sweeps.watch(m); err != nil {
 		return err
 	}
+	verifications := &Verifications{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := verifications.watch(m); err != nil {
+		return err
+	}
 	deletions := &Backups{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
 	if err := deletions.watch(m); err != nil {
 		return err

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +24,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/verify"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 )
 
@@ -175,5 +179,47 @@ func TestBackup(t *testing.T) {
 			t.Errorf("description %+v, %v", b, err)
 		}
 		do(id, "clear", v1alpha1.OperationClearSnapshot, &v1alpha1.OperationArguments{Tag: tag})
+	}
+
+	// A bit flips in the store: it is found, and the next backup mends it, for those before, too.
+	verified := func(id string) *facts.VerifiedBackup {
+		t.Helper()
+		found, err := verify.Backup(t.Context(), to, string(clusterUID), id, 100, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	last := "20260301T040000Z-2"
+	if found := verified(last); len(found.Damaged) > 0 || found.FilesRead == 0 {
+		t.Fatalf("nothing has happened to it: %+v", found.Damaged)
+	}
+	m, err := format.Decode[format.Manifest](object(t, to, format.ManifestKey(string(clusterUID), last, member)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := slices.IndexFunc(m.Tables, func(table format.Table) bool { return table.Keyspace == "shop" && table.Name == "rows" })
+	file := m.Tables[of].SSTables[len(m.Tables[of].SSTables)-1].Files[0]
+	key := format.BlobKey(string(clusterUID), file.SHA256)
+	content := object(t, to, key)
+	content[0] ^= 1
+	if err := to.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Put(t.Context(), key, bytes.NewReader(content), int64(len(content))); err != nil {
+		t.Fatal(err)
+	}
+	if found := verified(last); len(found.Damaged) != 1 || found.Damaged[0].Table != "rows" {
+		t.Errorf("found %+v", found.Damaged)
+	}
+	id := "20260301T050000Z-3"
+	about := &v1alpha1.OperationArguments{Backup: &v1alpha1.BackupArguments{ID: id, Store: spec, Members: []string{member}}}
+	do(id, "snapshot", v1alpha1.OperationSnapshot, &v1alpha1.OperationArguments{Tag: v1alpha1.BackupTagPrefix + id})
+	do(id, "upload", v1alpha1.OperationUpload, about)
+	do(id, "complete", v1alpha1.OperationCompleteBackup, about)
+	for _, id := range []string{last, id} {
+		if found := verified(id); len(found.Damaged) > 0 {
+			t.Errorf("%s is not mended: %+v", id, found.Damaged)
+		}
 	}
 }

@@ -68,7 +68,7 @@ func bucket(t *testing.T, ring *scene.Ring) store.Store {
 
 // TestBackup: a ring that clients write to is backed up twice, the second time while a JVM is
 // killed and the operator starts again. Each backup has all files of all nodes, and the second one
-// sends less than the first.
+// sends less than the first. The operator reads both.
 func TestBackup(t *testing.T) {
 	ring := threeRacks(t)
 	to := bucket(t, ring)
@@ -91,6 +91,7 @@ func TestBackup(t *testing.T) {
 		if err := whole(t, to, b, len(nodes)); err != nil {
 			t.Errorf("backup %s: %v", b.Name, err)
 		}
+		took(t, "backup "+b.Name+" is verified", func() error { return ring.Verify(t.Context(), b) })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/restore"
@@ -136,7 +137,7 @@ func (t *task) restoring(ctx context.Context) (*restoring, error) {
 	if r.from, err = t.Store(ctx, &a.Store); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	backup, err := readObject[format.Backup](ctx, r.from, format.BackupKey(string(a.Cluster), a.Backup))
+	backup, err := sweep.Read[format.Backup](ctx, r.from, format.BackupKey(string(a.Cluster), a.Backup))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, r.noBackup(ctx)
 	}
@@ -148,7 +149,7 @@ func (t *task) restoring(ctx context.Context) (*restoring, error) {
 		share = []string{backup.Nodes[0].HostID}
 	}
 	for _, member := range share {
-		m, err := readObject[format.Manifest](ctx, r.from, format.ManifestKey(string(a.Cluster), a.Backup, member))
+		m, err := sweep.Read[format.Manifest](ctx, r.from, format.ManifestKey(string(a.Cluster), a.Backup, member))
 		if err != nil {
 			return nil, err
 		}

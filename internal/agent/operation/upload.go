@@ -52,6 +52,8 @@ type uploading struct {
 	pins                map[garbage.Sum]string
 	pinned              time.Time
 	late                []source
+	// damaged are the blobs that a verification has found so, and that are not put again yet.
+	damaged map[garbage.Sum]bool
 }
 
 // source is a file of the snapshot, which becomes one of the manifest.
@@ -78,7 +80,7 @@ func upload(ctx context.Context, t *task) (string, error) {
 		return "", fmt.Errorf("open the store: %w", err)
 	}
 	key := format.ManifestKey(u.cluster, a.ID, view.HostID)
-	had, err := readObject[format.Manifest](ctx, u.to, key)
+	had, err := sweep.Read[format.Manifest](ctx, u.to, key)
 	if !errors.Is(err, store.ErrNotFound) {
 		if err != nil {
 			return "", err
@@ -139,10 +141,27 @@ func (u *uploading) readMarks(ctx context.Context) error {
 		u.pins = map[garbage.Sum]string{}
 	}
 	marks, err := sweep.LastMarks(ctx, u.to, u.cluster)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
 	if marks != nil {
 		u.marked = marks.All()
 	}
+	u.damaged, err = sweep.Damaged(ctx, u.to, u.cluster)
 	return err //nolint:wrapcheck // it says what it is about
+}
+
+// mend deletes an object that was found damaged, so that the file is put in its place. It says that
+// it did: once the file is there, it is damaged no more.
+func (u *uploading) mend(ctx context.Context, key string, sum garbage.Sum) (bool, error) {
+	u.mu.Lock()
+	damaged := u.damaged[sum]
+	delete(u.damaged, sum) // files of one content are put once
+	u.mu.Unlock()
+	if !damaged {
+		return false, nil
+	}
+	return true, u.to.Delete(ctx, key) //nolint:wrapcheck // it says what it is about
 }
 
 // pin a blob that is marked, before it is relied on. It says that the file is put later.
@@ -318,6 +337,10 @@ func (u *uploading) put(ctx context.Context, s source) error {
 		return err
 	}
 	key, added := format.BlobKey(u.cluster, sum), int64(0)
+	mended, err := u.mend(ctx, key, parsed)
+	if err != nil {
+		return err
+	}
 	switch size, err := u.to.Size(ctx, key); {
 	case err == nil && size != s.Size:
 		return fmt.Errorf("object %s has %d bytes, and its hash is of a file of %d: it must be deleted", key, size,
@@ -331,6 +354,11 @@ func (u *uploading) put(ctx context.Context, s source) error {
 		}
 		if err == nil {
 			added = s.Size
+		}
+	}
+	if mended {
+		if err := u.to.Delete(ctx, format.DamagedKey(u.cluster, sum)); err != nil {
+			return err //nolint:wrapcheck // it says what it is about
 		}
 	}
 	u.mu.Lock()
@@ -413,7 +441,7 @@ func completeBackup(ctx context.Context, t *task) (string, error) {
 	var last time.Time
 	for i, member := range a.Members {
 		t.Say(i, len(a.Members), fmt.Sprintf("%d of %d manifests are there", i, len(a.Members)))
-		m, err := readObject[format.Manifest](ctx, to, format.ManifestKey(b.Cluster.UID, a.ID, member))
+		m, err := sweep.Read[format.Manifest](ctx, to, format.ManifestKey(b.Cluster.UID, a.ID, member))
 		switch {
 		case err != nil:
 			return "", err
@@ -433,23 +461,6 @@ func completeBackup(ctx context.Context, t *task) (string, error) {
 	b.Skew = last.Sub(b.TakenAt)
 	return fmt.Sprintf("%d manifests are there, and the description of the backup", len(b.Nodes)),
 		putObject(ctx, to, format.BackupKey(b.Cluster.UID, a.ID), b)
-}
-
-// readObject reads a description in a store.
-func readObject[T format.Manifest | format.Backup](ctx context.Context, from store.Store, key string) (out *T,
-	err error) {
-	content, err := from.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(content)
-	if err = errors.Join(err, content.Close()); err != nil {
-		return nil, fmt.Errorf("read object %s: %w", key, err)
-	}
-	if out, err = format.Decode[T](text); err != nil {
-		return nil, fmt.Errorf("object %s: %w", key, err)
-	}
-	return out, nil
 }
 
 // putObject writes one, unless it is there: an attempt before has said the same.

@@ -23,6 +23,7 @@ import (
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/garbage"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/node/operation"
 )
@@ -155,7 +156,7 @@ func TestUploadPutsTheSnapshot(t *testing.T) {
 		if got := slices.Sorted(slices.Values(b.to.put)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 			t.Errorf("put %q, want %q", got, want)
 		}
-		m, err := readObject[format.Manifest](t.Context(), b.to, manifest)
+		m, err := sweep.Read[format.Manifest](t.Context(), b.to, manifest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +286,7 @@ func TestCompleteBackupComesLast(t *testing.T) {
 	if _, err := b.run(v1alpha1.OperationCompleteBackup, a); !errors.Is(err, store.ErrNotFound) || len(b.to.put) > 0 {
 		t.Fatalf("without the manifest of %s: %v, put %q", other, err, b.to.put)
 	}
-	m, err := readObject[format.Manifest](t.Context(), b.to, format.ManifestKey(uid, "b-1", member))
+	m, err := sweep.Read[format.Manifest](t.Context(), b.to, format.ManifestKey(uid, "b-1", member))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestCompleteBackupComesLast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := readObject[format.Backup](t.Context(), b.to, format.BackupKey(uid, "b-1"))
+	d, err := sweep.Read[format.Backup](t.Context(), b.to, format.BackupKey(uid, "b-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,5 +375,50 @@ func TestUploadReadsTheMarksAgain(t *testing.T) {
 	}
 	if _, err := b.to.Size(t.Context(), blobOf("data")); err != nil {
 		t.Errorf("the manifest names what is not there: %v; put %q", err, b.to.put)
+	}
+}
+
+// What a verification has found damaged is put again, and is damaged no more. What nobody has any
+// more stays noted.
+func TestUploadMendsWhatIsDamaged(t *testing.T) {
+	for _, atOnce := range []int{0, 2} {
+		b := newBacked(t)
+		b.host.Uploads = atOnce
+		b.snapshot("b-1", "2026-03-01T03:00:00Z", "shop/"+carts, map[string]string{"nb-2-big-Data.db": "data"})
+		if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
+			t.Fatal(err)
+		}
+		stays := format.DamagedKey(uid, strings.Repeat("ab", 32))
+		for _, key := range []string{stays, format.DamagedKey(uid, filepath.Base(blobOf("data"))),
+			format.DamagedKey(uid, filepath.Base(blobOf("index")))} {
+			if err := b.to.Put(t.Context(), key, strings.NewReader(""), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for content, is := range map[string]string{"data": "date", "index": "longer than it was"} {
+			path := filepath.Join(string(b.to.Directory), blobOf(content))
+			if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(is), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.snapshot("b-2", "2026-03-02T03:00:00Z", "shop/"+carts, map[string]string{"nb-1-big-Data.db": "data",
+			"nb-2-big-Data.db": "data", "nb-1-big-Statistics.db": "statistics", ".by_name/nb-1-big-Data.db": "index"})
+		if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{ID: "b-2"}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{blobOf("data"), blobOf("index"), format.ManifestKey(uid, "b-2", member)}
+		slices.Sort(want)
+		if got := slices.Sorted(slices.Values(b.to.put)); !slices.Equal(got, want) {
+			t.Errorf("put %q, want %q", got, want)
+		}
+		for _, content := range []string{"data", "index"} {
+			if got, err := os.ReadFile(filepath.Join(string(b.to.Directory), blobOf(content))); string(got) != content {
+				t.Errorf("%s is %q, %v", content, got, err)
+			}
+		}
+		damaged, err := sweep.Damaged(t.Context(), b.to, uid)
+		if _, left := damaged[[32]byte(bytes.Repeat([]byte{0xab}, 32))]; err != nil || !left || len(damaged) != 1 {
+			t.Errorf("left are %v, %v", damaged, err)
+		}
 	}
 }

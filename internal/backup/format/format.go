@@ -6,6 +6,7 @@ package format
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ import (
 
 // Version of the format that is written. A reader refuses a higher one.
 const Version = 1
+
+// ErrDamaged means that a description is not what was written.
+var ErrDamaged = errors.New("it is damaged")
 
 // BlobKey is where the content with a SHA-256 lies, in hexadecimal: that of one file of an SSTable.
 // It is of the content and not of the name: Cassandra uses generations again after a disk was
@@ -60,6 +64,13 @@ func MarksPrefix(cluster string) string { return cluster + "/garbage/" }
 
 // PinPrefix is that of the pins of a cluster.
 func PinPrefix(cluster string) string { return cluster + "/pins/" }
+
+// DamagedPrefix is that of the names of blobs that a verification has found damaged.
+func DamagedPrefix(cluster string) string { return cluster + "/damaged/" }
+
+// DamagedKey is where it is said of a blob that its content is another one: who has the right one
+// puts it there again.
+func DamagedKey(cluster, sum string) string { return DamagedPrefix(cluster) + sum }
 
 // MarksKey is where the marks of a time lie. The last in the list count.
 func MarksKey(cluster string, at time.Time) string {
@@ -234,7 +245,7 @@ func Decode[T Manifest | Backup | Marks](content []byte) (*T, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(content, &head); err != nil {
-		return nil, fmt.Errorf("read description of backup: %w", err)
+		return nil, fmt.Errorf("read description of backup: %w: %w", ErrDamaged, err)
 	}
 	if head.Version < 1 || head.Version > Version {
 		return nil, fmt.Errorf("read description of backup: version %d of the format is not known, only 1 to %d",
@@ -242,7 +253,7 @@ func Decode[T Manifest | Backup | Marks](content []byte) (*T, error) {
 	}
 	decoded := new(T)
 	if err := json.Unmarshal(content, decoded); err != nil {
-		return nil, fmt.Errorf("read description of backup: %w", err)
+		return nil, fmt.Errorf("read description of backup: %w: %w", ErrDamaged, err)
 	}
 	return decoded, nil
 }

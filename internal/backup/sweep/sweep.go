@@ -37,7 +37,18 @@ func LastMarks(ctx context.Context, s store.Store, cluster string) (*format.Mark
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	return read[format.Marks](ctx, s, keys[len(keys)-1])
+	return Read[format.Marks](ctx, s, keys[len(keys)-1])
+}
+
+// Damaged are the blobs of a cluster that were found damaged, and not put again since.
+func Damaged(ctx context.Context, s store.Store, cluster string) (map[garbage.Sum]bool, error) {
+	out := map[garbage.Sum]bool{}
+	err := s.List(ctx, format.DamagedPrefix(cluster), func(o store.Object) error {
+		sum, err := format.SumOf(cluster, o.Key)
+		out[sum] = err == nil
+		return err //nolint:wrapcheck // it says what it is about
+	})
+	return out, err //nolint:wrapcheck // it says what it is about
 }
 
 // Due says that the blobs of a cluster are to be looked at, by the last marks.
@@ -69,7 +80,7 @@ func Sweep(ctx context.Context, s store.Store, cluster string, rules garbage.Rul
 	}
 	marks, next := garbage.Marks{}, &format.Marks{Version: format.Version}
 	if len(before) > 0 {
-		last, err := read[format.Marks](ctx, s, before[len(before)-1])
+		last, err := Read[format.Marks](ctx, s, before[len(before)-1])
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +171,7 @@ func (w *look) refresh(ctx context.Context) error {
 
 // read what a manifest names.
 func (w *look) read(ctx context.Context, key string) error {
-	m, err := read[format.Manifest](ctx, w.Store, key)
+	m, err := Read[format.Manifest](ctx, w.Store, key)
 	switch {
 	case err != nil:
 		return err
@@ -247,8 +258,9 @@ func list(ctx context.Context, s store.Store, prefix string) (keys []string, err
 	return keys, err //nolint:wrapcheck // it says what it is about
 }
 
-// read an object of the format.
-func read[T format.Manifest | format.Marks](ctx context.Context, s store.Store, key string) (out *T, err error) {
+// Read an object of the format.
+func Read[T format.Manifest | format.Marks | format.Backup](ctx context.Context, s store.Store, key string) (out *T,
+	err error) {
 	object, err := s.Get(ctx, key)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about

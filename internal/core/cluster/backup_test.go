@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -112,6 +113,13 @@ func TestABackup(t *testing.T) {
 	}
 	if l := w.snapshot.Ledger; len(l.Maintenance) > 0 {
 		t.Errorf("open: %s", ledgerInWords(l))
+	}
+	b = w.snapshot.Backups[0]
+	b.Status.Verified = &v1alpha1.BackupVerified{DamagedFiles: 7}
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionVerified})
+	w.pass()
+	if s := w.snapshot.Backups[0].Status; s.Verified == nil || s.Verified.DamagedFiles != 7 || len(s.Conditions) != 2 {
+		t.Errorf("what was verified is lost: %+v", s)
 	}
 }
 

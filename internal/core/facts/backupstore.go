@@ -46,3 +46,36 @@ type BackupDeletion struct {
 	Removed bool
 	Problem string
 }
+
+// BackupVerification is everything known about one backup and its verification at one moment.
+type BackupVerification struct {
+	// Object is the backup, never nil, and Schedule the one that has made it; nil if there is none.
+	Object   *v1alpha1.CassandraBackup
+	Schedule *v1alpha1.CassandraBackupSchedule
+	// Newest says that there is a schedule, and that it has no later backup that is complete.
+	Newest bool
+	// Store is the one it is in; nil if there is none of the name, or nobody wants the backup
+	// verified. Secret is the version of its Secret; empty if there is none.
+	Store  *v1alpha1.CassandraBackupStore
+	Secret string
+	// Verified is what was just found; nil if nothing was. Problem is why that has failed.
+	Verified *VerifiedBackup
+	Problem  string
+}
+
+// VerifiedBackup is what a verification has found of a backup in its store.
+type VerifiedBackup struct {
+	Description *format.Backup
+	// Files of its manifests, and their Bytes; those that were read whole.
+	Files, Bytes, FilesRead, BytesRead int64
+	// DamagedFiles is how many are missing or have another content, and Damaged some of each table
+	// of a node that has any.
+	DamagedFiles int64
+	Damaged      []DamagedFile
+}
+
+// DamagedFile is a file of a node that is missing, or has another content. That of a manifest has
+// no keyspace and no table.
+type DamagedFile struct {
+	HostID, Node, Keyspace, Table, File, Why string
+}

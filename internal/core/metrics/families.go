@@ -53,6 +53,10 @@ var (
 		"The earliest deadline of a repair, in Unix time; absent while no table is known.")
 	LastBackup = ofCluster("last_backup_timestamp_seconds",
 		"When the latest complete CassandraBackup was taken, in Unix time; absent if there is none.")
+	LastVerified = ofCluster("last_verified_backup_timestamp_seconds",
+		"When the latest CassandraBackup that was verified was taken, in Unix time; absent if there is none.")
+	DamagedFiles = ofCluster("backup_damaged_files",
+		"Files of that CassandraBackup that are missing or damaged; absent if there is none.")
 	LastPass = ofCluster("last_pass_timestamp_seconds", "When the last pass that saw the cluster ended, in Unix time.")
 )
 
@@ -91,7 +95,8 @@ var CassandraUp = &Family{"cassandra_up", "Whether the JVM gave its metrics.", g
 // OfCluster, OfOperator and OfAgent are all that there are.
 var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
-		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastBackup, LastPass}
+		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastBackup, LastVerified,
+		DamagedFiles, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, Passes, Proven}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateEnd, AgentAPISilence,
 		AgentJVMSilence, CassandraUp}

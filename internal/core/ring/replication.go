@@ -96,7 +96,7 @@ func ParseReplication(text string) (Replication, error) {
 	if err != nil {
 		return Replication{}, err
 	}
-	replication, err := fromOptions(class, options)
+	replication, err := OfOptions(class, options)
 	if err != nil {
 		return Replication{}, fmt.Errorf("parse replication %q: %w", text, err)
 	}
@@ -128,7 +128,8 @@ func SplitReplication(text string) (class string, options map[string]string, err
 	return class, options, nil
 }
 
-func fromOptions(class string, options map[string]string) (Replication, error) {
+// OfOptions makes a replication of a class and its options, as SplitReplication gives them.
+func OfOptions(class string, options map[string]string) (Replication, error) {
 	switch Strategy(class[strings.LastIndexByte(class, '.')+1:]) {
 	case NetworkTopologyStrategy:
 		factors := map[string]int{}

@@ -70,6 +70,10 @@ func outcome(own []*v1alpha1.CassandraBackup, status *v1alpha1.CassandraBackupSc
 			(last == nil || last.FinishedAt.Before(ended.FinishedAt)) {
 			status.LastComplete = ended
 		}
+		if of := b.Status.Verified; of != nil && of.At != nil &&
+			(status.LastVerified == nil || !of.At.Before(&status.LastVerified.At)) {
+			status.LastVerified = &v1alpha1.ScheduledVerification{Name: b.Name, At: *of.At, DamagedFiles: of.DamagedFiles}
+		}
 	}
 }
 

@@ -209,7 +209,14 @@ func TestABackupScheduleLives(t *testing.T) {
 		status.LastBackup.Phase != v1alpha1.BackupFailed || status.Active != "" || len(s.Backups) != 4 {
 		t.Errorf("status %+v, %d backups", status, len(s.Backups))
 	}
+	verified := metav1.NewTime(now)
+	b.Status.Verified = &v1alpha1.BackupVerified{At: &verified, DamagedFiles: 2}
+	s.Backups[3].Status.Verified = &v1alpha1.BackupVerified{Problem: "access denied"}
 	pass("2026-03-04T03:00:00Z")
+	if of := s.Schedule.Status.LastVerified; of == nil || of.Name != b.Name || of.DamagedFiles != 2 ||
+		!of.At.Equal(&verified) {
+		t.Errorf("verified %+v", of)
+	}
 	finish(v1alpha1.BackupComplete)
 	pass("2026-03-04T05:00:00Z")
 	if len(s.Backups) != 4 || slices.Contains(s.Backups, b) || s.Backups[0] != other || s.Backups[1] != taken {

@@ -64,14 +64,23 @@ func Samples(s *facts.Snapshot, is v1alpha1.CassandraClusterStatus, now time.Tim
 		}
 		add(metrics.RepairDeadline, unix(is.Repair.Oldest.Deadline.Time))
 	}
-	last := 0.0
+	last, verified, damaged := 0.0, 0.0, int64(0)
 	for _, b := range s.Backups {
-		if b.Status.Phase == v1alpha1.BackupComplete && b.Status.TakenAt != nil {
-			last = max(last, unix(b.Status.TakenAt.Time))
+		if b.Status.Phase != v1alpha1.BackupComplete || b.Status.TakenAt == nil {
+			continue
+		}
+		taken := unix(b.Status.TakenAt.Time)
+		last = max(last, taken)
+		if of := b.Status.Verified; of != nil && of.At != nil && taken > verified {
+			verified, damaged = taken, of.DamagedFiles
 		}
 	}
 	if last > 0 {
 		add(metrics.LastBackup, last)
+	}
+	if verified > 0 {
+		add(metrics.LastVerified, verified)
+		add(metrics.DamagedFiles, float64(damaged))
 	}
 	add(metrics.LastPass, unix(now))
 	return out

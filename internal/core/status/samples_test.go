@@ -124,7 +124,18 @@ func TestMetricsOfACluster(t *testing.T) {
 					Phase: phase, TakenAt: &taken}})
 			}
 		}), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": 500}},
-		"no backup": {twoNodes(nil), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": absent}},
+		"verified backups": {twoNodes(func(_, _ *facts.Node, s *facts.Snapshot) {
+			at := metav1.NewTime(time.Unix(900, 0))
+			for i, of := range []*v1alpha1.BackupVerified{{At: &at, DamagedFiles: 7}, {At: &at, DamagedFiles: 2},
+				{Problem: "access denied"}} {
+				taken := metav1.NewMicroTime(time.Unix(500+100*int64(i), 0))
+				s.Backups = append(s.Backups, &v1alpha1.CassandraBackup{Status: v1alpha1.CassandraBackupStatus{
+					Phase: v1alpha1.BackupComplete, TakenAt: &taken, Verified: of}})
+			}
+		}), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": 700,
+			"last_verified_backup_timestamp_seconds": 600, "backup_damaged_files": 2}},
+		"no backup": {twoNodes(nil), plan.Plan{}, map[string]float64{"last_backup_timestamp_seconds": absent,
+			"last_verified_backup_timestamp_seconds": absent, "backup_damaged_files": absent}},
 		"a step of unknown progress": {twoNodes(nil), plan.Plan{Current: &v1alpha1.StepStatus{Name: "FormRing"}},
 			map[string]float64{"step_progress_ratio{FormRing}": absent}},
 		"blocked, stalled and noticed": {twoNodes(nil), plan.Plan{

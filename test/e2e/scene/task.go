@@ -100,6 +100,26 @@ func (r *Ring) BackUp(ctx context.Context, name, store string) (*v1alpha1.Cassan
 	return b, err
 }
 
+// Verify has the operator read a whole backup in its store, and waits until it has found all of it.
+func (r *Ring) Verify(ctx context.Context, b *v1alpha1.CassandraBackup) error {
+	const request = "100%@once"
+	before := b.DeepCopy()
+	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AnnotationVerify, request)
+	if err := r.Kubernetes.Client.Patch(ctx, b, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("annotate backup %s: %w", b.Name, err)
+	}
+	return r.poll(ctx, 5*time.Minute, "backup "+b.Name+" is verified", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return fmt.Errorf("get backup %s: %w", b.Name, err)
+		}
+		of := b.Status.Verified
+		if of == nil || of.Request != request || of.At == nil || of.DamagedFiles > 0 || of.FilesRead == 0 {
+			return fmt.Errorf("backup %s has %+v", b.Name, of)
+		}
+		return nil
+	})
+}
+
 // Restore truncates the table of rows, brings it back from a backup, and waits until that is done.
 func (r *Ring) Restore(ctx context.Context, name, store, backup string) error {
 	const table = Keyspace + ".rows"

@@ -109,6 +109,16 @@ func All() []Alert {
 				"its repair up.",
 			Commands: []string{"kubectl helenus status orders"},
 		},
+		{
+			Name: "HelenusBackupDamaged", Severity: Warning,
+			Expression: metrics.DamagedFiles.Name + " > 0",
+			Summary:    "{{ $value }} files of the backup of " + ofCluster + " that was verified last are missing or damaged",
+			Means: "No ring can be made from this backup. The next backup uploads damaged files again that a node has " +
+				"yet, and is verified in its turn.",
+			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files cover the " +
+				"same ranges. Take another backup, and find out who changes objects of the bucket.",
+			Commands: []string{"kubectl helenus backups orders", "kubectl helenus backup orders --store main --wait"},
+		},
 
 		{
 			Name: "HelenusOperatorAbsent", Severity: Critical, For: 10 * time.Minute,

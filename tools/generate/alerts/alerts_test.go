@@ -27,6 +27,7 @@ var series = map[string]struct{ fires, silent string }{
 		"helenus_cluster_step_opened_timestamp_seconds 0x1400"},
 	"HelenusRepairDeadlineMissed": {"helenus_cluster_repair_deadline_timestamp_seconds 600x90",
 		"helenus_cluster_repair_deadline_timestamp_seconds 6000x90"},
+	"HelenusBackupDamaged":  {"helenus_cluster_backup_damaged_files 0 0 2x5", "helenus_cluster_backup_damaged_files 0x9"},
 	"HelenusOperatorAbsent": {"other 1x20", "helenus_pass_seconds_count 7x1500"},
 	"HelenusPassesFail":     {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
 	"HelenusJVMRestarts": {"helenus_agent_jvm_restarts_total 0 0 1 2 3x10",

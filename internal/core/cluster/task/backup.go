@@ -79,7 +79,7 @@ func (s *state) ofBackup() v1alpha1.CassandraBackupStatus {
 	of := &s.status
 	out := v1alpha1.CassandraBackupStatus{ObservedGeneration: of.ObservedGeneration, Message: of.Message,
 		Progress: of.Progress, StartedAt: of.StartedAt, FinishedAt: of.FinishedAt, Conditions: of.Conditions,
-		Phase: s.phase()}
+		Phase: s.phase(), Verified: s.backup.Status.Verified}
 	if out.ClusterUID = s.backup.Status.ClusterUID; s.cluster != nil {
 		out.ClusterUID = s.cluster.UID
 	}
