@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	_ "embed"
 	"flag"
 	"fmt"
 	"io"
@@ -201,6 +202,36 @@ const tooFaint = `(() => {
     return (a + .05) / (b + .05) < 4.5; }).map((e) => e.tagName + ": " + e.textContent);
 })()`
 
+// axe is axe-core: see the README beside it.
+//
+//go:embed axe/axe.min.js
+var axe string
+
+// serious are the rules of accessibility that a page breaks gravely, by axe-core, each with where.
+const serious = `axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
+  .filter((v) => ["serious", "critical"].includes(v.impact))
+  .map((v) => v.id + ": " + v.nodes.map((n) => n.html).join(" ")))`
+
+func (b *tab) breaks() (rules []string) {
+	b.Helper()
+	if !value[bool](b, "!!window.axe") {
+		b.run(chromedp.Evaluate(axe, nil))
+	}
+	b.run(chromedp.Evaluate(serious, &rules, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+		return p.WithAwaitPromise(true)
+	}))
+	return rules
+}
+
+// axe-core finds what the page must not have.
+func TestBarriersAreFound(t *testing.T) {
+	b := open(t, serve(t, healthy("orders", 1, 3, 2)))
+	b.run(chromedp.Evaluate("document.querySelector('main').append(document.createElement('button')), 0", nil))
+	if rules := b.breaks(); len(rules) != 1 || !strings.HasPrefix(rules[0], "button-name") {
+		t.Errorf("a button without a name breaks %q", rules)
+	}
+}
+
 // What each page says of a ring that is well and of one that is not, dark and light, also on a
 // narrow screen, with names that would be markup.
 func TestPages(t *testing.T) {
@@ -217,6 +248,9 @@ func TestPages(t *testing.T) {
 				b.at(place)
 				if faint := value[[]string](b, tooFaint); len(faint) > 0 {
 					t.Errorf("%s: hard to read: %q", scheme, faint)
+				}
+				if rules := b.breaks(); len(rules) > 0 {
+					t.Errorf("%s: breaks %q", scheme, rules)
 				}
 			}
 			if n := value[int](b, "document.images.length"); n > 0 {
@@ -299,6 +333,9 @@ func TestAThousandNodes(t *testing.T) {
 	b.until(rows + " === 1000")
 	b.run(chromedp.SendKeys("input[type=search]", "dc2/r3", chromedp.ByQuery))
 	b.until(rows + " === 111")
+	b.run(chromedp.Evaluate("document.querySelector('svg .arc').dispatchEvent("+
+		"new MouseEvent('click', {bubbles: true}))", nil))
+	b.until("location.hash.startsWith('#/shop/large/node/large-dc')")
 }
 
 // The page is small; it needs no browser to say so.

@@ -106,9 +106,9 @@ function arc(n: Node, ranges: [number, number][], ring: number, width: number, r
     return `M${point(from)}A${radius} ${radius} 0 0 1 ${point(half)}A${radius} ${radius} 0 0 1 ${point(to)}`;
   }).join("");
   const { kind, word } = ofNode(n);
-  return <a key={n.name} href={at(view, "node/" + n.name)} tabIndex={-1}>
-    <path d={path} class={`arc ${kind} rack${racks.indexOf(place(n)) % 4}`}><title>{n.name}, {place(n)}, {word}</title></path>
-  </a>;
+  // An image has no links in it: this one is for a mouse alone, and the table has it for all.
+  return <path key={n.name} d={path} class={`arc ${kind} rack${racks.indexOf(place(n)) % 4}`}
+    onClick={() => { location.hash = at(view, "node/" + n.name); }}><title>{n.name}, {place(n)}, {word}</title></path>;
 }
 
 // arcsOf are the ranges of each node by datacenter, each from the token before it to its own.
