@@ -230,9 +230,11 @@ func (h *health) Metrics() []metrics.Sample {
 		out = append(out, metrics.Sample{Family: metrics.AgentFailing, Values: []string{string(kind)},
 			Value: float64(row)})
 	}
-	for use, end := range f.Certificates {
-		out = append(out, metrics.Sample{Family: metrics.AgentCertificateEnd, Values: []string{string(use)},
-			Value: float64(end.Unix())})
+	for _, c := range f.Certificates {
+		use := []string{string(c.Use)}
+		out = append(out,
+			metrics.Sample{Family: metrics.AgentCertificateStart, Values: use, Value: float64(c.NotBefore.Unix())},
+			metrics.Sample{Family: metrics.AgentCertificateEnd, Values: use, Value: float64(c.NotAfter.Unix())})
 	}
 	out = append(out, serve.Age(metrics.AgentAPISilence, f.APIHeard, now)...)
 	return append(out, serve.Age(metrics.AgentJVMSilence, f.JVMHeard, now)...)

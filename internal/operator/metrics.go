@@ -19,6 +19,7 @@ type Metrics struct {
 	failed *prometheus.CounterVec
 	pass   prometheus.Histogram
 	proven *prometheus.GaugeVec
+	due    *prometheus.GaugeVec
 	known  map[string]*prometheus.Desc
 
 	mutex    sync.Mutex
@@ -39,13 +40,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		proven: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.Proven.Name,
 			Help: metrics.Proven.Help}, nil),
+		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.BackupDue.Name,
+			Help: metrics.BackupDue.Help}, metrics.BackupDue.Labels),
 		known:    map[string]*prometheus.Desc{},
 		clusters: map[types.NamespacedName][]metrics.Sample{},
 	}
 	for _, f := range metrics.OfCluster {
 		m.known[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}
-	registry.MustRegister(m, m.writes, m.failed, m.pass, m.proven)
+	registry.MustRegister(m, m.writes, m.failed, m.pass, m.proven, m.due)
 	return m
 }
 
@@ -56,6 +59,15 @@ func (m *Metrics) Proven(is metav1.ConditionStatus) {
 		value = 1
 	}
 	m.proven.WithLabelValues().Set(value)
+}
+
+// BackupDue notes when the next backup of a schedule of a cluster is due; zero if none is.
+func (m *Metrics) BackupDue(schedule types.NamespacedName, cluster string, at time.Time) {
+	if at.IsZero() {
+		m.due.DeletePartialMatch(prometheus.Labels{"namespace": schedule.Namespace, "schedule": schedule.Name})
+		return
+	}
+	m.due.WithLabelValues(schedule.Namespace, cluster, schedule.Name).Set(float64(at.Unix()))
 }
 
 // Describe says which metrics there are of clusters.

@@ -4,11 +4,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/metrics"
 )
 
@@ -92,5 +96,38 @@ func TestMetricsAreThoseOfTheLastPass(t *testing.T) {
 		if strings.Contains(name, "cluster=orders") {
 			t.Errorf("%s is left of a cluster that is gone", name)
 		}
+	}
+}
+
+// When a backup of a schedule is due is exported as long as one is.
+func TestMetricsOfASchedule(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	c := newClockwork(t)
+	s := &v1alpha1.CassandraBackupSchedule{}
+	s.Namespace, s.Name, s.CreationTimestamp = "shop", "nightly", metav1.NewTime(at())
+	s.Spec.Cluster.Name, s.Spec.Schedule, s.Spec.TimeZone = "orders", "0 3 * * *", "UTC"
+	next := metav1.NewTime(at().Add(time.Hour))
+	s.Status.NextScheduleTime = &next
+	if err := c.client.Create(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	o := &Schedules{Reader: c.Reader, Writer: c.Writer, Now: at, Backups: true, Metrics: NewMetrics(registry)}
+	due := func() (float64, bool) {
+		t.Helper()
+		key := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}
+		if _, err := o.Reconcile(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		is, found := exported(t, registry)[metrics.BackupDue.Name+" cluster=orders namespace=shop schedule=nightly"]
+		return is, found
+	}
+	if is, found := due(); !found || is != float64(next.Unix()) {
+		t.Errorf("due at %v (exported: %v), want %d", is, found, next.Unix())
+	}
+	if err := c.client.Delete(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if is, found := due(); found {
+		t.Errorf("still due at %v", is)
 	}
 }

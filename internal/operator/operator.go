@@ -140,7 +140,7 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 		return fmt.Errorf("build controller: %w", err)
 	}
 	for _, backups := range []bool{false, true} {
-		schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now, Backups: backups}
+		schedules := &Schedules{Reader: r.Reader, Writer: r.Writer, Now: time.Now, Backups: backups, Metrics: r.Metrics}
 		if err := schedules.watch(m); err != nil {
 			return fmt.Errorf("build controller of schedules: %w", err)
 		}

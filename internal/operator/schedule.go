@@ -31,6 +31,7 @@ type Schedules struct {
 	Now func() time.Time
 	// Backups says that they are CassandraBackupSchedules; else they are CassandraTaskSchedules.
 	Backups bool
+	Metrics *Metrics
 
 	memories
 }
@@ -49,6 +50,9 @@ func (r *Schedules) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		return ctrl.Result{RequeueAfter: pause}, nil
 	case object == nil:
 		r.forget(key)
+		if r.Backups {
+			r.Metrics.BackupDue(key, "", time.Time{})
+		}
 		return ctrl.Result{}, nil
 	}
 	plan := next(r.Now())
@@ -68,6 +72,7 @@ func (r *Schedules) observe(ctx context.Context, key types.NamespacedName, m *me
 		if s == nil || err != nil {
 			return nil, nil, err //nolint:wrapcheck // it is ours
 		}
+		r.Metrics.BackupDue(key, s.Schedule.Spec.Cluster.Name, schedule.BackupDue(s))
 		return s.Schedule, func(now time.Time) plan.Plan { return schedule.NextBackup(s, now) }, nil
 	}
 	s, err := r.Reader.Schedule(ctx, key, &m.store)

@@ -4,7 +4,10 @@ package agent
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -21,6 +24,9 @@ import (
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/core/layout"
 )
+
+var record = flag.String("record", "", "`directory` into which TestMetrics writes pages for the tests of "+
+	"dashboards and alerts (default: none)")
 
 // envAgentImage is the file of the agent's image, as `images path helenus-agent` prints it.
 const envAgentImage = "HELENUS_AGENT_IMAGE"
@@ -53,10 +59,15 @@ type page struct {
 
 var sampleLine = regexp.MustCompile(`^([a-z_0-9]+(?:\{.*\})?) (\S+)$`)
 
+func (p *pod) text(t *testing.T) string {
+	t.Helper()
+	return run(t, "curl", "-sS", "--fail", "--compressed", "--max-time", "20",
+		fmt.Sprintf("http://%s:%d%s", p.address, layout.MetricsPort, layout.MetricsPath))
+}
+
 func (p *pod) scrape(t *testing.T) page {
 	t.Helper()
-	text := run(t, "curl", "-sS", "--fail", "--compressed", "--max-time", "20",
-		fmt.Sprintf("http://%s:%d%s", p.address, layout.MetricsPort, layout.MetricsPath))
+	text := p.text(t)
 	got := page{types: map[string]string{}, series: map[string]float64{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -107,7 +118,11 @@ func TestMetrics(t *testing.T) {
 	w.takeMetricsJar()
 	pods := []*pod{w.newPod(0), w.newPod(1)}
 	w.setSeeds(pods[0].address)
+	internode, clients := newTrust(t), newTrust(t)
 	for _, p := range pods {
+		w.change(p.name, encrypts(v1alpha1.EncryptionOptional, v1alpha1.ClientCertificatesNone))
+		internode.give(p, v1alpha1.UseInternode)
+		clients.give(p, v1alpha1.UseClients)
 		p.start()
 	}
 	w.awaitEmpty(pods...)
@@ -116,7 +131,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("cassandra_up %v before the JVM runs", up)
 	}
 	w.form(pods...)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	session, err := p.logIn(ctx, cassandra.Login{})
 	if err != nil {
@@ -182,6 +197,13 @@ func TestMetrics(t *testing.T) {
 		if families != 0 {
 			t.Errorf("%d metrics too few", families)
 		}
+		for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+			start := got.series[`helenus_agent_certificate_start_timestamp_seconds{use="`+string(use)+`"}`]
+			end := got.series[`helenus_agent_certificate_end_timestamp_seconds{use="`+string(use)+`"}`]
+			if life := end - start; life < time.Hour.Seconds() || life > 2*time.Hour.Seconds() {
+				t.Errorf("the certificate for %s is valid from %v to %v", use, start, end)
+			}
+		}
 		for series, want := range map[string]float64{
 			"cassandra_up": 1, "cassandra_exporter_failures_total": 0, "cassandra_exporter_series_dropped": 0,
 			`cassandra_table_write_latency_seconds_count{keyspace="shop",table="t007"}`:            rows,
@@ -206,6 +228,29 @@ func TestMetrics(t *testing.T) {
 		}
 		t.Logf("%d series of %d tables", len(got.series), int(got.series["cassandra_exporter_tables"]))
 	})
+	if *record != "" {
+		w.part("pages are recorded", func(t *testing.T) {
+			for _, p := range pods {
+				w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
+					s.TableMetrics = &v1alpha1.TableMetrics{Limit: 2, Include: []v1alpha1.TablePattern{"shop.t01*"}}
+				})
+			}
+			until("two tables", func(got page) bool { return len(got.tablesOf("shop")) == 3 })
+			pages := make([]bytes.Buffer, len(pods))
+			for range 4 {
+				for i, p := range pods {
+					fmt.Fprintf(&pages[i], "# page %d\n%s\n", time.Now().Unix(), p.text(t))
+				}
+				write(1)
+				for i := range tables / 4 {
+					change(fmt.Sprintf("SELECT v FROM shop.t%03d WHERE k = 0", i))
+				}
+			}
+			for i, p := range pods {
+				keep(t, filepath.Join(*record, p.name+".gz"), pages[i].Bytes())
+			}
+		})
+	}
 	w.part("the rest is summed, and no sum goes back", func(t *testing.T) {
 		choose := func(m *v1alpha1.TableMetrics) {
 			w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) { s.TableMetrics = m })
@@ -258,6 +303,18 @@ func TestMetrics(t *testing.T) {
 		}
 		p.kill(p.jvm(), 18)
 	})
+}
+
+func keep(t *testing.T, path string, pages []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level exists
+	if _, err := w.Write(pages); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(path, out.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // processorTicks of a process: hundredths of a second.

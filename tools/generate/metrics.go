@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"helenus.io/helenus/tools/generate/alerts"
+	"helenus.io/helenus/tools/generate/dashboards"
 )
 
 const metricsHead = `<!-- Made by "make generate" from cmd/helenus-metrics/families.tsv; change that. -->
@@ -81,9 +84,25 @@ The NetworkPolicy of a new ring allows scrapes only from the peers in [` + "`sec
 
 ## All metrics
 
-| metric | type | labels | source | what | alerts |
+| metric | type | labels | source | what | dashboards and alerts |
 |---|---|---|---|---|---|
 `
+
+// uses of a metric by dashboards and alerts.
+func uses(name string) (out []string) {
+	word := regexp.MustCompile(`\b` + name + `(_bucket|_count)?\b`)
+	for _, d := range dashboards.All() {
+		if slices.ContainsFunc(d.Panels, func(p dashboards.Panel) bool { return word.MatchString(p.Expression) }) {
+			out = append(out, d.Name)
+		}
+	}
+	for _, a := range alerts.All() {
+		if word.MatchString(a.Expression) {
+			out = append(out, fmt.Sprintf("[%s](alerts.md#%s)", a.Name, strings.ToLower(a.Name)))
+		}
+	}
+	return out
+}
 
 // writeMetrics writes the page of Cassandra's metrics from their table.
 func writeMetrics(root string) error {
@@ -110,13 +129,8 @@ func writeMetrics(root string) error {
 		if strings.HasSuffix(f[4], "slow") {
 			source += ", slow"
 		}
-		var uses []string
-		for _, a := range alerts.All() {
-			if strings.Contains(a.Expression, f[0]) {
-				uses = append(uses, fmt.Sprintf("[%s](alerts.md#%s)", a.Name, strings.ToLower(a.Name)))
-			}
-		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", f[0], f[1], label, source, f[6], strings.Join(uses, " "))
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | %s |\n", f[0], f[1], label, source, f[6],
+			strings.Join(uses(f[0]), " "))
 	}
 	if err := os.WriteFile(filepath.Join(root, "docs", "guide", "metrics.md"), out.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the metrics of Cassandra: %w", err)

@@ -211,8 +211,8 @@ type Figures struct {
 	APIHeard, JVMHeard time.Time
 	// Choice of the metrics of Cassandra.
 	Choice v1alpha1.Metrics
-	// Certificates that the JVM has shown, by when they end.
-	Certificates map[v1alpha1.CertificateUse]time.Time
+	// Certificates that the JVM has shown.
+	Certificates []node.Certificate
 }
 
 // Figures as they are now.
@@ -229,10 +229,9 @@ func (a *Agent) Figures() Figures {
 	for kind, failed := range a.failures {
 		f.Failures[kind] = failed.row
 	}
-	f.Certificates = map[v1alpha1.CertificateUse]time.Time{}
 	for _, c := range a.certificates {
 		if c.Served != "" {
-			f.Certificates[c.Use] = c.NotAfter
+			f.Certificates = append(f.Certificates, c)
 		}
 	}
 	if a.host.Record != nil {

@@ -170,7 +170,8 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 					c.Problem = err.Error()
 					return
 				}
-				c.Given, c.Served, c.NotAfter, c.Problem = serialOf(own), serialOf(own), own.NotAfter, ""
+				c.Given, c.Served, c.Problem = serialOf(own), serialOf(own), ""
+				c.NotBefore, c.NotAfter = own.NotBefore, own.NotAfter
 				c.Authority, c.Trusted = by, trusted
 			})
 			if err != nil {

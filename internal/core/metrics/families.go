@@ -67,6 +67,9 @@ var (
 	Writes = &Family{"helenus_writes_total", "Writes to the API server by verb.", counter, []string{"verb"}}
 	Proven = &Family{"helenus_installation_proven", "1 if the operator has proven that it has its rights and that " +
 		"the admission policies bite, 0 if not; absent in a replica that does not lead.", gauge, nil}
+	BackupDue = &Family{"helenus_backup_due_timestamp_seconds", "When the next complete backup of a " +
+		"CassandraBackupSchedule is or was due, in Unix time; absent while it is suspended.", gauge,
+		[]string{"namespace", "cluster", "schedule"}}
 	Passes = &Family{"helenus_pass_seconds", "Duration of a pass over one cluster.", histogram, nil}
 )
 
@@ -81,6 +84,8 @@ var (
 	AgentRestarts = ofAgent("jvm_restarts_total", "Unrequested restarts of the JVM in this pod.", counter)
 	AgentFailing  = ofAgent("failing_action", "Actions that fail now, with how often in a row.", gauge, "action")
 
+	AgentCertificateStart = ofAgent("certificate_start_timestamp_seconds",
+		"When the certificate begins that Cassandra shows, in Unix time; absent for none.", gauge, "use")
 	AgentCertificateEnd = ofAgent("certificate_end_timestamp_seconds",
 		"When the certificate ends that Cassandra shows, in Unix time; absent for none.", gauge, "use")
 	AgentAPISilence = ofAgent("api_server_silence_seconds",
@@ -97,7 +102,7 @@ var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
 		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastBackup, LastVerified,
 		DamagedFiles, LastPass}
-	OfOperator = []*Family{FailedPasses, Writes, Passes, Proven}
-	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateEnd, AgentAPISilence,
-		AgentJVMSilence, CassandraUp}
+	OfOperator = []*Family{FailedPasses, Writes, BackupDue, Passes, Proven}
+	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateStart,
+		AgentCertificateEnd, AgentAPISilence, AgentJVMSilence, CassandraUp}
 )

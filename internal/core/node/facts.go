@@ -179,10 +179,10 @@ type Certificate struct {
 	Given string
 	// Problem says why it cannot be used, or that the JVM does not show it.
 	Problem string
-	// Served is the serial number of the one that the JVM has shown; empty before it has. It ends
-	// at NotAfter.
-	Served   string
-	NotAfter time.Time
+	// Served is the serial number of the one that the JVM has shown; empty before it has. It is
+	// valid from NotBefore to NotAfter.
+	Served              string
+	NotBefore, NotAfter time.Time
 	// Authority that has signed that one, and those that are Trusted with it, by fingerprints.
 	Authority string
 	Trusted   []string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -75,6 +76,31 @@ func outcome(own []*v1alpha1.CassandraBackup, status *v1alpha1.CassandraBackupSc
 			status.LastVerified = &v1alpha1.ScheduledVerification{Name: b.Name, At: *of.At, DamagedFiles: of.DamagedFiles}
 		}
 	}
+}
+
+// BackupDue is when the next complete backup of a schedule is due: it has passed if that time has
+// brought none, or if the schedule is stalled since. It is zero while none is due.
+func BackupDue(s *facts.BackupSchedule) time.Time {
+	of := s.Schedule
+	if of.DeletionTimestamp != nil || of.Spec.Suspend {
+		return time.Time{}
+	}
+	if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionStalled); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	next, over := of.Status.NextScheduleTime, of.Status.LastScheduleTime
+	times, err := parse(of.Spec.Schedule)
+	if next == nil || err != nil || s.Zone == nil {
+		return time.Time{}
+	}
+	since := of.CreationTimestamp.Time
+	if last := of.Status.LastComplete; last != nil && last.TakenAt != nil {
+		since = last.TakenAt.Time
+	}
+	if due := times.Next(since.In(s.Zone)); over != nil && !due.After(over.Time) {
+		return due
+	}
+	return next.Time
 }
 
 // Expired are those of the backups of a schedule that are to be deleted, the oldest first. What has

@@ -188,12 +188,21 @@ func TestABackupScheduleLives(t *testing.T) {
 			}
 		}
 	}
+	due := func(want string) {
+		t.Helper()
+		is := BackupDue(s)
+		if want == "" && !is.IsZero() || want != "" && !is.Equal(at(want)) {
+			t.Errorf("at %s the next is due at %s, want %s", now, is, want)
+		}
+	}
 	finish := func(phase v1alpha1.BackupPhase) {
 		b := s.Backups[len(s.Backups)-1]
 		b.Status = kept(phase, now).Status
 	}
 	pass("2026-03-01T12:00:00Z")
+	due("2026-03-02T03:00:00Z")
 	pass("2026-03-02T03:00:00Z")
+	due("2026-03-02T03:00:00Z")
 	b := s.Backups[2]
 	if b.Name != Name("nightly", now) || !slices.Equal(b.Finalizers, []string{v1alpha1.FinalizerBackup}) ||
 		len(b.OwnerReferences) > 0 || !slices.Equal(b.Spec.Keyspaces, []string{"shop"}) ||
@@ -202,9 +211,11 @@ func TestABackupScheduleLives(t *testing.T) {
 	}
 	finish(v1alpha1.BackupComplete)
 	pass("2026-03-02T05:00:00Z")
+	due("2026-03-03T03:00:00Z")
 	pass("2026-03-03T03:00:00Z")
 	finish(v1alpha1.BackupFailed)
 	pass("2026-03-03T05:00:00Z")
+	due("2026-03-03T03:00:00Z")
 	if status := s.Schedule.Status; status.LastComplete.Name != b.Name || status.LastBackup.Name == b.Name ||
 		status.LastBackup.Phase != v1alpha1.BackupFailed || status.Active != "" || len(s.Backups) != 4 {
 		t.Errorf("status %+v, %d backups", status, len(s.Backups))
@@ -217,8 +228,16 @@ func TestABackupScheduleLives(t *testing.T) {
 		!of.At.Equal(&verified) {
 		t.Errorf("verified %+v", of)
 	}
+	due("2026-03-03T03:00:00Z")
 	finish(v1alpha1.BackupComplete)
 	pass("2026-03-04T05:00:00Z")
+	due("2026-03-05T03:00:00Z")
+	s.Schedule.Spec.Suspend = true
+	pass("2026-03-04T06:00:00Z")
+	due("")
+	s.Schedule.Spec.Suspend = false
+	pass("2026-03-04T07:00:00Z")
+	due("2026-03-05T03:00:00Z")
 	if len(s.Backups) != 4 || slices.Contains(s.Backups, b) || s.Backups[0] != other || s.Backups[1] != taken {
 		t.Errorf("%d backups are left", len(s.Backups))
 	}
@@ -229,6 +248,8 @@ func TestABackupScheduleLives(t *testing.T) {
 		!strings.Contains(stalled.Message, `spec.store.name "main"`) {
 		t.Errorf("%d backups, %+v", len(s.Backups), s.Schedule.Status)
 	}
+	pass("2026-03-06T03:00:00Z")
+	due("2026-03-05T03:00:00Z") // since when it is stalled
 	if want := []string{"BackupCreated", "BackupCreated", "BackupCreated"}; !slices.Equal(events, want) {
 		t.Errorf("events %q, want %q", events, want)
 	}

@@ -118,6 +118,16 @@ func All() []Alert {
 			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files cover the " +
 				"same ranges. Take another backup, and find out who changes objects of the bucket.",
 			Commands: []string{"kubectl helenus backups orders", "kubectl helenus backup orders --store main --wait"},
+		}, {
+			Name: "HelenusBackupLate", Severity: Warning, For: 5 * time.Minute,
+			Expression: "time() - " + metrics.BackupDue.Name + " > 21600",
+			Summary: "schedule {{ $labels.schedule }} of " + ofCluster + " has had no complete backup for " +
+				"{{ humanizeDuration $value }} since one was due",
+			Means: "A time of a CassandraBackupSchedule was six hours ago, and no complete backup has been taken at " +
+				"or after it: backups fail or are incomplete, none is made, or one takes longer than that.",
+			Look: "The conditions of the schedule and of its store, `status.lastBackup`, and what its last backup says.",
+			Commands: []string{"kubectl get cassandrabackupschedules", "kubectl helenus backups orders",
+				"kubectl describe cassandrabackups"},
 		},
 
 		{
@@ -173,6 +183,19 @@ func All() []Alert {
 			Means:      "An action of the agent fails repeatedly.",
 			Look:       "`status.message` of the CassandraNode has the error.",
 			Commands:   []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"},
+		},
+		{
+			Name: "HelenusCertificateEnds", Severity: Warning, For: time.Hour,
+			Expression: "(" + metrics.AgentCertificateEnd.Name + " - time()) / (" + metrics.AgentCertificateEnd.Name +
+				" - " + metrics.AgentCertificateStart.Name + ") < 0.2",
+			Summary: "the certificate of " + ofPod + " for {{ $labels.use }} has {{ humanizePercentage $value }} of " +
+				"its life left",
+			Means: "Certificates are renewed after two thirds of their life, and Cassandra does not show a new one. " +
+				"When this one ends, nodes and clients refuse each other.",
+			Look: "The notice `CertificateNotRenewed` and the message of the CassandraNode say what is wrong with " +
+				"the certificate that it is given. Your own must be replaced in their Secret.",
+			Commands: []string{"kubectl helenus status orders",
+				"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"},
 		},
 
 		{

@@ -27,9 +27,12 @@ var series = map[string]struct{ fires, silent string }{
 		"helenus_cluster_step_opened_timestamp_seconds 0x1400"},
 	"HelenusRepairDeadlineMissed": {"helenus_cluster_repair_deadline_timestamp_seconds 600x90",
 		"helenus_cluster_repair_deadline_timestamp_seconds 6000x90"},
-	"HelenusBackupDamaged":  {"helenus_cluster_backup_damaged_files 0 0 2x5", "helenus_cluster_backup_damaged_files 0x9"},
-	"HelenusOperatorAbsent": {"other 1x20", "helenus_pass_seconds_count 7x1500"},
-	"HelenusPassesFail":     {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
+	"HelenusBackupDamaged": {"helenus_cluster_backup_damaged_files 0 0 2x5", "helenus_cluster_backup_damaged_files 0x9"},
+	"HelenusBackupLate": {"helenus_backup_due_timestamp_seconds 3600x430",
+		"helenus_backup_due_timestamp_seconds 3600x410 90000x1000"},
+	"HelenusCertificateEnds": {certificate("7200x180"), certificate("7200x97 360000x1500")},
+	"HelenusOperatorAbsent":  {"other 1x20", "helenus_pass_seconds_count 7x1500"},
+	"HelenusPassesFail":      {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},
 	"HelenusJVMRestarts": {"helenus_agent_jvm_restarts_total 0 0 1 2 3x10",
 		"helenus_agent_jvm_restarts_total 5 6x10"},
 	"HelenusJVMUnreachable": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
@@ -46,6 +49,12 @@ var series = map[string]struct{ fires, silent string }{
 	"CassandraCompactionsPending": {"cassandra_compaction_pending_tasks 101x70",
 		"cassandra_compaction_pending_tasks 101x50 100 101x50"},
 	"CassandraSeriesDropped": {"cassandra_exporter_series_dropped 5x20", "cassandra_exporter_series_dropped 5x10 0x10"},
+}
+
+// certificate that begins with the test, and ends as said.
+func certificate(end string) string {
+	return `helenus_agent_certificate_start_timestamp_seconds{use="Clients"} 0x1600` + "\n  " +
+		`helenus_agent_certificate_end_timestamp_seconds{use="Clients"} ` + end
 }
 
 func nodes(kind, values string) string {

@@ -156,6 +156,7 @@ func TestWhatValuesChange(t *testing.T) {
 		{"crds: {install: false}", "CustomResourceDefinition//cassandraclusters.helenus.io", ""},
 		{"networkPolicy: {enabled: false}", "NetworkPolicy/helenus-system/helenus", ""},
 		{"metrics: {rules: {enabled: true}}", "", "PrometheusRule/helenus-system/helenus"},
+		{"metrics: {podMonitor: {enabled: true}}", "", "PodMonitor/helenus-system/helenus"},
 		{"metrics: {dashboards: {enabled: true}}", "", "ConfigMap/helenus-system/helenus-dashboard-tables"},
 		{"namespace: {create: true}", "", "Namespace//helenus-system"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRole//helenus", "Role/shop/helenus-operator"},

@@ -75,6 +75,9 @@ func All() []Dashboard {
 			{"Timeouts", rate("cassandra_client_request_timeouts_total", pods, "operation"), "{{operation}}", "reqps"},
 			{"Unavailable", rate("cassandra_client_request_unavailables_total", pods, "operation"), "{{operation}}",
 				"reqps"},
+			{"Requests that failed on a replica", rate("cassandra_client_request_failures_total", pods, "operation"),
+				"{{operation}}", "reqps"},
+			{"Logins refused", rate("cassandra_client_authentication_failures_total", pods, "pod"), "{{pod}}", "ops"},
 			{"Messages dropped", rate("cassandra_dropped_messages_total", pods, "pod"), "{{pod}}", "ops"},
 			{"Hints kept", "cassandra_hints_size_bytes{" + pods + "}", "{{pod}}", "bytes"},
 			{"Load", "cassandra_storage_load_bytes{" + pods + "}", "{{pod}}", "bytes"},
@@ -91,9 +94,23 @@ func All() []Dashboard {
 			{"Latency, 99th percentile", p99("cassandra_client_request_latency_seconds", node, "operation"),
 				"{{operation}}", "s"},
 			{"Tasks that wait", "cassandra_thread_pool_pending_tasks{" + node + "} > 0", "{{pool}}", "short"},
+			{"Tasks that wait for room in a queue", "cassandra_thread_pool_blocked_tasks{" + node + "} > 0", "{{pool}}",
+				"short"},
+			{"Requests discarded by overload", rate("cassandra_client_requests_discarded_total", node, "pod"),
+				"{{pod}}", "reqps"},
 			{"Messages dropped", rate("cassandra_dropped_messages_total", node, "verb") + " > 0", "{{verb}}", "ops"},
 			{"Messages to other nodes dropped", rate("cassandra_internode_dropped_messages_total", node,
 				"peer_datacenter"), "{{peer_datacenter}}", "ops"},
+			{"Messages to other nodes that wait", "cassandra_internode_pending_messages{" + node + "}",
+				"{{peer_datacenter}}", "short"},
+			{"Exceptions that nothing caught, in an hour",
+				"increase(cassandra_storage_exceptions_total{" + node + "}[1h])", "{{pod}}", "short"},
+			{"Compactions not begun for lack of disk space, in an hour",
+				"increase(cassandra_compaction_aborted_total{" + node + "}[1h])", "{{pod}}", "short"},
+			{"Flushes that wait", "cassandra_memtable_pending_flushes{" + node + "}", "{{pod}}", "short"},
+			{"Writes that waited for room in memtables",
+				rate("cassandra_memtable_allocation_blocked_seconds_count", node, "pod"), "{{pod}}", "ops"},
+			{"Commit log", "cassandra_commitlog_size_bytes{" + node + "}", "{{pod}}", "bytes"},
 			{"Compaction", "rate(cassandra_compaction_bytes_total{" + node + "}[$__rate_interval])", "bytes", "Bps"},
 			{"Hits of caches", rate("cassandra_cache_hits_total", node, "cache") + " / " +
 				rate("cassandra_cache_requests_total", node, "cache"), "{{cache}}", "percentunit"},
@@ -105,6 +122,7 @@ func All() []Dashboard {
 			{"Memory", "cassandra_jvm_memory_used_bytes{" + node + "}", "{{area}}", "bytes"},
 			{"Processors", "rate(cassandra_jvm_cpu_seconds_total{" + node + "}[$__rate_interval])", "used", "short"},
 			{"Open files", "cassandra_jvm_open_files{" + node + "}", "files", "short"},
+			{"Time since the JVM started", "time() - cassandra_jvm_start_time_seconds{" + node + "}", "{{pod}}", "s"},
 		}},
 		{Name: "tables", Title: "Helenus / Tables", Variable: "keyspace", Panels: []Panel{
 			{"Local reads", rate("cassandra_table_read_latency_seconds_count", table, "table"), "{{table}}", "reqps"},
@@ -118,15 +136,24 @@ func All() []Dashboard {
 			{"SSTables per read, 99th percentile", worst("cassandra_table_sstables_per_read_p99"), "{{table}}",
 				"short"},
 			{"Tombstones per read, most", worst("cassandra_table_tombstones_per_read_max"), "{{table}}", "short"},
+			{"Partitions", "sum by (table) (cassandra_table_partitions{" + table + "})", "{{table}}", "short"},
+			{"Size of partitions, 99th percentile", worst("cassandra_table_partition_p99_bytes"), "{{table}}", "bytes"},
 			{"Greatest partition", worst("cassandra_table_partition_max_bytes"), "{{table}}", "bytes"},
 			{"Bloom filter, false answers", worst("cassandra_table_bloom_filter_false_ratio"), "{{table}}",
 				"percentunit"},
 			{"Repaired", "min by (table) (cassandra_table_repaired_ratio{" + table + "})", "{{table}}", "percentunit"},
 			{"Memtables", "sum by (table) (cassandra_table_memtable_bytes{" + table + "})", "{{table}}", "bytes"},
 		}},
-		{Name: "repair", Title: "Helenus / Repair", Panels: []Panel{
-			{"Time until the next deadline", "helenus_cluster_repair_deadline_timestamp_seconds{" + ofCluster +
-				"} - time()", "time left", "s"},
+		{Name: "backup-and-repair", Title: "Helenus / Backup and repair", Panels: []Panel{
+			{"Time since the last complete backup", "time() - helenus_cluster_last_backup_timestamp_seconds{" +
+				ofCluster + "}", "time", "s"},
+			{"Backups of schedules: how late the next complete one is",
+				"clamp_min(time() - helenus_backup_due_timestamp_seconds{" + ofCluster + "}, 0)", "{{schedule}}", "s"},
+			{"Time until the next backup of a schedule",
+				"clamp_min(helenus_backup_due_timestamp_seconds{" + ofCluster + "} - time(), 0)", "{{schedule}}", "s"},
+			{"Snapshots", "sum by (pod) (cassandra_table_snapshots_bytes{" + pods + "})", "{{pod}}", "bytes"},
+			{"Time until the next deadline of a repair",
+				"helenus_cluster_repair_deadline_timestamp_seconds{" + ofCluster + "} - time()", "time left", "s"},
 			{"Time since the oldest repair", "time() - helenus_cluster_oldest_repair_timestamp_seconds{" + ofCluster +
 				"}", "time", "s"},
 			{"Repaired, least of a keyspace", "min by (keyspace) (cassandra_table_repaired_ratio{" + pods + "})",
@@ -137,6 +164,10 @@ func All() []Dashboard {
 				`,pool=~".*(Validation|AntiEntropy|Repair).*"} > 0`, "{{pod}} {{pool}}", "short"},
 			{"Hints written, which a repair makes good if they expire",
 				rate("cassandra_hints_created_total", pods, "pod"), "{{pod}}", "ops"},
+			{"Time until certificates end", "min by (use) (helenus_agent_certificate_end_timestamp_seconds{" + pods +
+				"}) - time()", "{{use}}", "s"},
+			{"Time since certificates were renewed", "time() - min by (use) " +
+				"(helenus_agent_certificate_start_timestamp_seconds{" + pods + "})", "{{use}}", "s"},
 		}},
 		{Name: "operator", Title: "Helenus / Operator", Panels: []Panel{
 			{"Passes", "sum(rate(helenus_pass_seconds_count[$__rate_interval]))", "passes", "ops"},
@@ -150,6 +181,9 @@ func All() []Dashboard {
 			{"Agents that do not answer",
 				"helenus_cluster_nodes{" + ofCluster + "} - helenus_cluster_answering_nodes{" +
 					ofCluster + "}", "{{datacenter}}", "short"},
+			{"Steps that are open", "helenus_cluster_open_steps{" + ofCluster + "}", "{{cluster}}", "short"},
+			{"Nodes by phase", "count by (phase) (helenus_agent_phase{" + pods + "} == 1)", "{{phase}}", "short"},
+			{"Rights and policies are proven", "helenus_installation_proven", "{{pod}}", "short"},
 			{"Restarts of JVMs", "increase(helenus_agent_jvm_restarts_total{" + pods + "}[1h])", "{{pod}}", "short"},
 			{"Actions of agents that fail", "helenus_agent_failing_action{" + pods + "}", "{{pod}} {{action}}",
 				"short"},
@@ -157,22 +191,30 @@ func All() []Dashboard {
 	}
 }
 
+// Variable is one that a person chooses, among the values of a label.
+type Variable struct{ Name, Selector, Label string }
+
+// Variables of a dashboard, in the order in which they are chosen.
+func (d Dashboard) Variables() (out []Variable) {
+	if !d.Fleet {
+		out = append(out, Variable{"namespace", "helenus_cluster_nodes", "namespace"},
+			Variable{"cluster", `helenus_cluster_nodes{namespace="$namespace"}`, "cluster"})
+	}
+	if d.Variable != "" {
+		out = append(out, Variable{d.Variable, "cassandra_table_sstables{" + pods + "}", d.Variable})
+	}
+	return out
+}
+
 type object = map[string]any
 
 // JSON is a dashboard as Grafana imports it. Two panels stand side by side.
 func (d Dashboard) JSON() ([]byte, error) {
 	source := object{"type": "prometheus", "uid": "${datasource}"}
-	choice := func(name, query string) object {
-		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2, "sort": 1}
-	}
 	variables := []object{{"name": "datasource", "type": "datasource", "query": "prometheus"}}
-	if !d.Fleet {
-		variables = append(variables, choice("namespace", "label_values(helenus_cluster_nodes, namespace)"),
-			choice("cluster", `label_values(helenus_cluster_nodes{namespace="$namespace"}, cluster)`))
-	}
-	if d.Variable != "" {
-		variables = append(variables,
-			choice(d.Variable, "label_values(cassandra_table_sstables{"+pods+"}, "+d.Variable+")"))
+	for _, c := range d.Variables() {
+		variables = append(variables, object{"name": c.Name, "type": "query", "datasource": source, "refresh": 2,
+			"sort": 1, "query": fmt.Sprintf("label_values(%s, %s)", c.Selector, c.Label)})
 	}
 	var panels []object
 	for i, p := range d.Panels {
@@ -191,8 +233,11 @@ func (d Dashboard) JSON() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// Substituted is an expression with values in place of its variables.
-func Substituted(expression string) string {
-	return strings.NewReplacer("$__rate_interval", "5m", "$namespace", "shop", "$cluster", "orders", "$pod",
-		"orders-dc1-r1-0", "$keyspace", "cart").Replace(expression)
+// Values of the variables.
+type Values struct{ Namespace, Cluster, Pod, Keyspace string }
+
+// Substitute puts them into an expression.
+func (v Values) Substitute(expression string) string {
+	return strings.NewReplacer("$__rate_interval", "5m", "$namespace", v.Namespace, "$cluster", v.Cluster, "$pod",
+		v.Pod, "$keyspace", v.Keyspace).Replace(expression)
 }
