@@ -76,12 +76,12 @@ type ReplacementPolicy struct {
 
 // Exception is a person's word about one node, or the ring, for a time.
 //
-// +kubebuilder:validation:XValidation:rule=`self.type in ['TurnOffPassword', 'OverrideGuard'] || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
-// +kubebuilder:validation:XValidation:rule=`!(self.type in ['TurnOffPassword', 'OverrideGuard']) || !has(self.node) && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs reason, and takes no node: it is about the ring'`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['AcceptUnavailable', 'TurnOffPassword', 'OverrideGuard'] || has(self.node) && self.node != "" && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs node and reason'`
+// +kubebuilder:validation:XValidation:rule=`!(self.type in ['AcceptUnavailable', 'TurnOffPassword', 'OverrideGuard']) || !has(self.node) && has(self.reason) && self.reason != ""`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' needs reason, and takes no node: it is about the ring'`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'OverrideGuard') == has(self.guard)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.guard) ? ' takes no guard: it is for OverrideGuard alone' : ' needs guard: the one that is overruled')`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
-// +kubebuilder:validation:XValidation:rule=`(self.type == 'AcceptLoss') == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss alone' : ' needs keyspace: the one of which writes may be lost')`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['AcceptLoss', 'AcceptUnavailable']) == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss and AcceptUnavailable alone' : ' needs keyspace: the one of which writes may be lost, or that nobody may serve')`
 type Exception struct {
 	// Name of the exception.
 	// +required
@@ -106,7 +106,8 @@ type Exception struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID,omitempty"`
 
-	// Keyspace of which writes may be lost. For the type AcceptLoss alone.
+	// Keyspace of which writes may be lost, or that nobody may serve. For the types AcceptLoss and
+	// AcceptUnavailable alone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=48

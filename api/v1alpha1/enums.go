@@ -44,7 +44,7 @@ const (
 
 // ExceptionType is what a person asks for.
 //
-// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;RemoveFirst;RolesReady;TurnOffPassword;OverrideGuard
+// +kubebuilder:validation:Enum=Debug;StartAnyway;Repair;Replace;AcceptLoss;AcceptUnavailable;RemoveFirst;RolesReady;TurnOffPassword;OverrideGuard
 type ExceptionType string
 
 const (
@@ -61,6 +61,9 @@ const (
 	// ExceptionAcceptLoss – the node is replaced although writes of the given keyspace may have
 	// been on its disk alone, or on that and on disks of nodes that are down.
 	ExceptionAcceptLoss ExceptionType = "AcceptLoss"
+	// ExceptionAcceptUnavailable – a datacenter may be stopped although the given keyspace has
+	// ranges that nobody else could serve. It takes no node.
+	ExceptionAcceptUnavailable ExceptionType = "AcceptUnavailable"
 	// ExceptionRemoveFirst – the node leaves before others of its rack, once the spec has fewer of
 	// them than there are.
 	ExceptionRemoveFirst ExceptionType = "RemoveFirst"

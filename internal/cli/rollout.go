@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,16 +31,18 @@ resumed, until it is held the next time.
 It takes spec.paused of the CassandraCluster away and sets spec.disruption.resume, with your
 rights.`
 
-const stopLong = `Stops all nodes of a cluster: client traffic is closed, hints and batches are delivered, all
-nodes are drained together, and their pods are deleted. Volumes, records and services stay.
-What has begun, such as a join, comes to its end first.
+const stopLong = `Stops all nodes of a cluster, or of a datacenter while the others serve: client traffic is
+closed, hints and batches are delivered, all nodes are drained together, and their pods are
+deleted. Volumes, records and services stay. What has begun, such as a join, comes to its end
+first.
 
-It sets spec.stopped of the CassandraCluster, with your rights.`
+It sets spec.stopped of the CassandraCluster, or stopped of the datacenter, with your rights.`
 
-const startLong = `Starts the nodes of a cluster that is stopped, all together. Those whose data must not be
-used any more, and those that do not come, hold nobody up.
+const startLong = `Starts the nodes of a cluster that is stopped, or of a datacenter, all together. Those whose
+data must not be used any more, and those that do not come, hold nobody up.
 
-It takes spec.stopped of the CassandraCluster away, with your rights.`
+It takes spec.stopped of the CassandraCluster, or stopped of the datacenter, away, with your
+rights.`
 
 // newRollOut are the commands by which a person steers roll-outs. Each changes the spec of a
 // CassandraCluster, with the rights of that person.
@@ -52,11 +55,20 @@ func newRollOut(s *settings) []*cobra.Command {
 	restart.Example += "\n  kubectl helenus restart orders --datacenter dc1 --rack r2"
 	restart.Flags().StringVar(&datacenter, "datacenter", "", "only this `datacenter`")
 	restart.Flags().StringVar(&rack, "rack", "", "only this `rack` of the datacenter")
+	stops := func(verb, short, long string, yes bool) *cobra.Command {
+		var datacenter string
+		c := s.changing(verb, short, long, func(c *v1alpha1.CassandraCluster) (string, error) {
+			return setStopped(c, datacenter, yes)
+		})
+		c.Example += "\n  kubectl helenus " + verb + " orders --datacenter dc2"
+		c.Flags().StringVar(&datacenter, "datacenter", "", "only this `datacenter`")
+		return c
+	}
 	return []*cobra.Command{
 		restart,
 		s.changing("pause", "Begin nothing new on a cluster", pauseLong, setPaused),
-		s.changing("stop", "Stop all nodes of a cluster", stopLong, stop),
-		s.changing("start", "Start all nodes of a cluster that is stopped", startLong, start),
+		stops("stop", "Stop all nodes of a cluster, or of a datacenter", stopLong, true),
+		stops("start", "Start all nodes of a cluster, or of a datacenter, that is stopped", startLong, false),
 		s.changing("resume", "End a pause, and the hold of a roll-out", resumeLong, resume),
 	}
 }
@@ -104,10 +116,9 @@ func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.
 		c.Spec.RestartedAt = &at
 		return said, nil
 	}
-	var datacenters, racks []string
+	var racks []string
 	for i := range c.Spec.Datacenters {
 		dc := &c.Spec.Datacenters[i]
-		datacenters = append(datacenters, dc.Name)
 		if dc.Name != datacenter {
 			continue
 		}
@@ -124,8 +135,7 @@ func restartAt(c *v1alpha1.CassandraCluster, datacenter, rack string, at metav1.
 		}
 		return "", fmt.Errorf("datacenter %s has no rack %q; it has %s", datacenter, rack, strings.Join(racks, ", "))
 	}
-	return "", fmt.Errorf("CassandraCluster %s has no datacenter %q; it has %s", c.Name, datacenter,
-		strings.Join(datacenters, ", "))
+	return "", noDatacenter(c, datacenter)
 }
 
 func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
@@ -134,26 +144,41 @@ func setPaused(c *v1alpha1.CassandraCluster) (string, error) {
 		" ends it", nil
 }
 
-func stop(c *v1alpha1.CassandraCluster) (string, error) {
-	if c.Spec.Stopped {
-		return "", fmt.Errorf("CassandraCluster %s is asked to stop already; kubectl helenus status %s shows how far "+
-			"it is", c.Name, c.Name)
+// setStopped has a cluster stopped or started, or one of its datacenters.
+func setStopped(c *v1alpha1.CassandraCluster, datacenter string, yes bool) (string, error) {
+	stopped, what, suffix := &c.Spec.Stopped, "", ""
+	if datacenter != "" {
+		i := slices.IndexFunc(c.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool { return dc.Name == datacenter })
+		if i < 0 {
+			return "", noDatacenter(c, datacenter)
+		}
+		stopped = &c.Spec.Datacenters[i].Stopped
+		what, suffix = "datacenter "+datacenter+" ", " --datacenter "+datacenter
 	}
-	c.Spec.Stopped = true
-	if c.Spec.Paused {
-		return "stops when it is no longer paused: kubectl helenus resume " + c.Name, nil
+	status := "kubectl helenus status " + c.Name + " shows "
+	switch {
+	case *stopped && yes:
+		return "", fmt.Errorf("CassandraCluster %s: %sis asked to stop already; %show far it is", c.Name, what, status)
+	case !*stopped && !yes:
+		return "", fmt.Errorf("CassandraCluster %s: %sis not asked to stop; %swhat it waits for", c.Name, what, status)
 	}
-	return "stops; kubectl helenus status " + c.Name + " shows how far it is, kubectl helenus start " + c.Name +
+	*stopped = yes
+	switch {
+	case !yes:
+		return what + "starts; " + status + "how far it is", nil
+	case c.Spec.Paused:
+		return what + "stops when it is no longer paused: kubectl helenus resume " + c.Name, nil
+	}
+	return what + "stops; " + status + "how far it is, kubectl helenus start " + c.Name + suffix +
 		" starts it again", nil
 }
 
-func start(c *v1alpha1.CassandraCluster) (string, error) {
-	if !c.Spec.Stopped {
-		return "", fmt.Errorf("CassandraCluster %s is not asked to stop; kubectl helenus status %s shows what it "+
-			"waits for", c.Name, c.Name)
+func noDatacenter(c *v1alpha1.CassandraCluster, name string) error {
+	var have []string
+	for i := range c.Spec.Datacenters {
+		have = append(have, c.Spec.Datacenters[i].Name)
 	}
-	c.Spec.Stopped = false
-	return "starts; kubectl helenus status " + c.Name + " shows how far it is", nil
+	return fmt.Errorf("CassandraCluster %s has no datacenter %q; it has %s", c.Name, name, strings.Join(have, ", "))
 }
 
 // resume ends the pause of a cluster, and the hold that its roll-out is in.

@@ -34,37 +34,45 @@ func TestResume(t *testing.T) {
 
 // What is asked for already is refused, and a cluster that is paused says when it stops.
 func TestStopAndStart(t *testing.T) {
-	orders := cluster("shop", "orders")
-	c := to(t, interceptor.Funcs{}, orders)
-	for _, step := range []struct {
-		change        func(*v1alpha1.CassandraCluster) (string, error)
-		paused        bool
-		says, refused string
-		stopped       bool
-	}{
-		{change: start, refused: "is not asked to stop"},
-		{change: stop, says: "kubectl helenus start orders", stopped: true},
-		{change: stop, refused: "is asked to stop already", stopped: true},
-		{change: start, says: "starts"},
-		{change: stop, paused: true, says: "when it is no longer paused", stopped: true},
-	} {
-		d := newDesk()
-		err := d.change(t.Context(), c, "orders", func(o *v1alpha1.CassandraCluster) (string, error) {
-			o.Spec.Paused = step.paused
-			return step.change(o)
-		})
-		switch {
-		case step.refused != "" && (err == nil || !strings.Contains(err.Error(), step.refused)):
-			t.Errorf("want it refused with %q: %v", step.refused, err)
-		case step.refused == "" && (err != nil || !strings.Contains(d.out.String(), step.says)):
-			t.Errorf("want %q: %q, %v", step.says, d.out.String(), err)
+	for _, datacenter := range []string{"", "dc2"} {
+		orders := cluster("shop", "orders")
+		orders.Spec.Datacenters = []v1alpha1.Datacenter{{Name: "dc1"}, {Name: "dc2"}}
+		c := to(t, interceptor.Funcs{}, orders)
+		again := strings.TrimSuffix("kubectl helenus start orders --datacenter "+datacenter, " --datacenter ")
+		for _, step := range []struct {
+			stop, paused  bool
+			says, refused string
+			stopped       bool
+		}{
+			{refused: "is not asked to stop"},
+			{stop: true, says: again + " starts it again", stopped: true},
+			{stop: true, refused: "is asked to stop already", stopped: true},
+			{says: "starts"},
+			{stop: true, paused: true, says: "when it is no longer paused", stopped: true},
+		} {
+			d := newDesk()
+			err := d.change(t.Context(), c, "orders", func(o *v1alpha1.CassandraCluster) (string, error) {
+				o.Spec.Paused = step.paused
+				return setStopped(o, datacenter, step.stop)
+			})
+			switch {
+			case step.refused != "" && (err == nil || !strings.Contains(err.Error(), step.refused)):
+				t.Errorf("want it refused with %q: %v", step.refused, err)
+			case step.refused == "" && (err != nil || !strings.Contains(d.out.String(), step.says)):
+				t.Errorf("want %q: %q, %v", step.says, d.out.String(), err)
+			}
+			stored := &v1alpha1.CassandraCluster{}
+			if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(orders), stored); err != nil {
+				t.Fatal(err)
+			}
+			if is := stored.Spec; is.Stopped != (step.stopped && datacenter == "") ||
+				is.Datacenters[1].Stopped != (step.stopped && datacenter != "") || is.Datacenters[0].Stopped {
+				t.Errorf("want %q stopped: %v, and no other: %v, %+v", datacenter, step.stopped, is.Stopped,
+					is.Datacenters)
+			}
 		}
-		stored := &v1alpha1.CassandraCluster{}
-		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(orders), stored); err != nil {
-			t.Fatal(err)
-		}
-		if stored.Spec.Stopped != step.stopped {
-			t.Errorf("spec.stopped is %v, want %v", stored.Spec.Stopped, step.stopped)
+		if _, err := setStopped(orders, "dc9", true); err == nil || !strings.Contains(err.Error(), "it has dc1, dc2") {
+			t.Errorf("of another datacenter: %v", err)
 		}
 	}
 }

@@ -43,8 +43,8 @@ and, with your rights, changes what they are asked to do:
   restart          restart every JVM of a cluster, a datacenter or a rack
   pause            begin nothing new on a cluster
   resume           end a pause, and the hold of a roll-out
-  stop             stop all nodes of a cluster
-  start            start all nodes of a cluster that is stopped
+  stop             stop all nodes of a cluster, or of a datacenter
+  start            start all nodes of a cluster, or of a datacenter, that is stopped
   task             have nodes run an operation, such as cleanup, repair or restart
   backup           put what all nodes of a cluster hold into a store
   verify           look for the files of a backup in its store, and read them

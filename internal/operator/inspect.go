@@ -61,7 +61,7 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec
 	err := r.between(ctx, key, func(snapshot *facts.Snapshot) error {
 		if spec != nil {
 			judged, c := *snapshot, *snapshot.Cluster
-			c.Spec = *spec
+			c.Spec, c.Status.ObservedGeneration = *spec, 0 // nobody has seen it
 			if judged.Cluster = &c; judged.Defaults.Node != nil {
 				judged.Cluster = render.WithDefaults(&c, judged.Defaults.Node)
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // Absence says from when on nodes of a datacenter that do not run since a time, while others do,
-// are not as before when they are back, and why.
+// are not as before when they are back, and why. Without a time it says after how long.
 func Absence(s *facts.Snapshot, datacenter string, since time.Time) string {
 	window, kept := time.Duration(-1), time.Duration(0)
 	for _, n := range s.Records() {
@@ -23,7 +23,12 @@ func Absence(s *facts.Snapshot, datacenter string, since time.Time) string {
 			window = w
 		}
 	}
-	at := func(d time.Duration) string { return since.Add(d).UTC().Format(time.RFC3339) }
+	at := func(d time.Duration) string {
+		if since.IsZero() {
+			return d.String()
+		}
+		return since.Add(d).UTC().Format(time.RFC3339)
+	}
 	said := fmt.Sprintf("back after %s its nodes have to be repaired, since the others keep what they miss for %s",
 		at(max(window, 0)), max(window, 0))
 	if kept == 0 {

@@ -22,8 +22,18 @@ func (v *View) ReplacementAsked(node string) bool {
 
 // LossAccepted are the keyspaces of which a person accepts that writes are lost with a node.
 func (v *View) LossAccepted(node string) []string {
+	return v.keyspacesOf(v1alpha1.ExceptionAcceptLoss, node)
+}
+
+// UnavailableAccepted are the keyspaces that nobody may be able to serve while a datacenter is
+// stopped, by the word of a person.
+func (v *View) UnavailableAccepted() []string {
+	return v.keyspacesOf(v1alpha1.ExceptionAcceptUnavailable, "")
+}
+
+func (v *View) keyspacesOf(kind v1alpha1.ExceptionType, node string) []string {
 	var out []string
-	for _, e := range v.exceptions(v1alpha1.ExceptionAcceptLoss, node) {
+	for _, e := range v.exceptions(kind, node) {
 		out = append(out, e.Keyspace)
 	}
 	return out

@@ -445,12 +445,6 @@ func extended(e v1alpha1.Extend) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Extend = &e }
 }
 
-func TestAReplicationFactorIsNotLowered(t *testing.T) {
-	w := formed(t)
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 2 })
-	wantStalled(t, w.settle(), v1alpha1.ReasonUnsupportedChange, "datacenters[dc1].plannedReplicationFactor: 3 → 2")
-}
-
 // What is left when the last setting is taken out of an object says nothing.
 func TestAnEmptyObjectIsNoChange(t *testing.T) {
 	w := formed(t)
@@ -597,7 +591,7 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 		case "datacenters[].racks[].name":
 			how = "Grows, then Leaves: it is another rack"
 		case "datacenters[].plannedReplicationFactor":
-			how = "higher: Grows; lower: Refused"
+			how = "higher: Grows; lower: the system keyspaces get fewer replicas"
 		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":
 			how = "larger, where the class lets volumes grow: Live; else Refused"
 		case "security.encryption.internode.mode", "security.encryption.clients.mode":

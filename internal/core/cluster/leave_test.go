@@ -215,6 +215,81 @@ func operationsWhile(w *world) []string {
 	return out
 }
 
+// loweredTo is a ring of four whose planned replication factor was three.
+func loweredTo(t *testing.T, factor int32, systemAuth string) *world {
+	t.Helper()
+	w := newWorld(t, datacenter("dc1", 2, 2))
+	w.settle()
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=2}", "system_auth": systemAuth})
+	w.settle()
+	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = factor })
+	return w
+}
+
+// They are repaired on every member before, and the members are cleaned up afterwards.
+func TestALowerReplicationFactorGetsTheSystemKeyspacesFewerReplicas(t *testing.T) {
+	w := loweredTo(t, 2, "NetworkTopologyStrategy {dc1=3}")
+	members := slices.Clone(viewOf(w).Members())
+	var want []string
+	for _, name := range members {
+		want = append(want, "Repair on "+name)
+	}
+	want = append(want, "AlterSystemKeyspaces on "+members[0]+" map[dc1:2] exactly true")
+	got := operationsWhile(w)
+	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Fatalf("operations %q, want first %q", got, want)
+	}
+	cleaned := 0
+	for _, what := range got[len(want):] {
+		if strings.HasPrefix(what, "Cleanup on ") {
+			cleaned++
+		}
+	}
+	if l := w.snapshot.Ledger; cleaned != len(members) || l.Replication["dc1"] != 2 || len(l.Open()) > 0 {
+		t.Errorf("%s; operations %q", ledgerInWords(l), got)
+	}
+}
+
+// What a person has given them by hand stays, a factor that nothing has made use of is taken back
+// without a step, and a member that is down holds it up by name.
+func TestWhenTheSystemKeyspacesAreNotLowered(t *testing.T) {
+	w := loweredTo(t, 3, "NetworkTopologyStrategy {dc1=4}")
+	if got := operationsWhile(w); len(got) > 0 {
+		t.Errorf("replicas given by hand: operations %q", got)
+	}
+	w = loweredTo(t, 2, "NetworkTopologyStrategy {dc1=2}")
+	if got := operationsWhile(w); len(got) > 0 || w.snapshot.Ledger.Replication["dc1"] != 2 {
+		t.Errorf("none is too many: operations %q, %s", got, ledgerInWords(w.snapshot.Ledger))
+	}
+	w = loweredTo(t, 2, "NetworkTopologyStrategy {dc1=3}")
+	w.downSince(viewOf(w).Members()[0], w.now)
+	if got := operationsWhile(w); len(got) > 0 || !says(next(w), v1alpha1.BlockedMemberDown, viewOf(w).Members()[0]) {
+		t.Errorf("a member is down: operations %q, reported %+v", got, reported(next(w)))
+	}
+}
+
+// Taken back while they are repaired, nothing is altered; a repair that is postponed has it wait.
+func TestALowerReplicationFactorIsTakenBack(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		w := loweredTo(t, 2, "NetworkTopologyStrategy {dc1=3}")
+		w.until(func(s *ledger.Step) bool { return s.Kind == ledger.LowerSystemKeyspaces })
+		if back {
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].PlannedReplicationFactor = 3 })
+		} else {
+			w.downSince(viewOf(w).Members()[3], w.now)
+			w.now = w.now.Add(10 * time.Minute)
+		}
+		for _, what := range operationsWhile(w) {
+			if strings.HasPrefix(what, "Alter") {
+				t.Errorf("taken back %v: %s", back, what)
+			}
+		}
+		if l := w.snapshot.Ledger; l.Replication["dc1"] != 3 || len(l.Open()) > 0 {
+			t.Errorf("taken back %v: %s", back, ledgerInWords(l))
+		}
+	}
+}
+
 func TestTheSystemKeyspacesGetFewerReplicasBeforeANodeLeaves(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 2, 1))
 	w.settle()

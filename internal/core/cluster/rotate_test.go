@@ -102,9 +102,16 @@ func TestThePasswordBeforeIsKeptUntilTheNewOneIsProven(t *testing.T) {
 	}
 }
 
-// A password that somebody has changed by CQL is said to be unknown, and tried again each minute;
-// another one in the Secret at once.
+// A password that somebody has changed by CQL is said to be unknown, and tried again each minute,
+// also by a node whose clock is behind; another one in the Secret at once.
 func TestAPasswordThatNobodyKnows(t *testing.T) {
+	for _, behind := range []time.Duration{0, 2 * time.Minute} {
+		t.Run(behind.String(), func(t *testing.T) { passwordUnknown(t, behind) })
+	}
+}
+
+func passwordUnknown(t *testing.T, behind time.Duration) {
+	t.Helper()
 	known, attempts := false, 0
 	w := changed(t, func(of v1alpha1.OperationType, _ string) (v1alpha1.OperationPhase, string) {
 		if of == v1alpha1.OperationSetPassword && !known {
@@ -113,6 +120,14 @@ func TestAPasswordThatNobodyKnows(t *testing.T) {
 		}
 		return v1alpha1.OperationSucceeded, ""
 	})
+	operate := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		out := operate(n, o)
+		if last := len(out) - 1; len(out) > len(n.Record.Status.Operations) {
+			out[last].FinishedAt = new(metav1.NewTime(w.now.Add(-behind)))
+		}
+		return out
+	}
 	for range 10 * 60 {
 		w.pass()
 	}

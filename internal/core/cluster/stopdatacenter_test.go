@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -69,7 +71,7 @@ func TestTheAbsenceOfADatacenterIsForetold(t *testing.T) {
 		n.Agent.GCGrace = 240 * time.Hour
 	}
 	w.change(stopsDC2(true))
-	at := func(d time.Duration) string { return w.now.Truncate(time.Hour).Add(d).UTC().Format(time.RFC3339) }
+	at := func(d time.Duration) string { return w.now.Add(d).UTC().Format(time.RFC3339) }
 	if made := next(w); !says(made, v1alpha1.NoticeDatacenterStopped, "dc2 is to stop",
 		at(3*time.Hour)+" its nodes have to be repaired", at(240*time.Hour)+" each starts only by a person's word") {
 		t.Errorf("reported %+v", reported(made))
@@ -80,6 +82,39 @@ func TestTheAbsenceOfADatacenterIsForetold(t *testing.T) {
 	if made := w.pass(); !says(made, v1alpha1.NoticeDatacenterStopped,
 		"dc2 is stopped since "+since.Format(time.RFC3339), since.Add(240*time.Hour).Format(time.RFC3339)) {
 		t.Errorf("reported %+v", reported(made))
+	}
+}
+
+// While the stop waits, and while it is under way, what is said of it stays the same.
+func TestTheAbsenceOfADatacenterIsSaidOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		disturb func(w *world)
+		says    string
+	}{
+		"it is paused": {func(w *world) {
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Paused = true })
+		}, "Counted from when it does: back after 3h0m0s its nodes have to be repaired"},
+		"a node that stops is not heard of": {func(w *world) { w.absent[alsoInDC2] = true }, "If that is now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := twoDatacenters(t)
+			c.disturb(w)
+			w.change(stopsDC2(true))
+			var said []string
+			for range 8 {
+				w.snapshot.Cluster.Status.ObservedGeneration = w.snapshot.Cluster.Generation
+				made := w.settle()
+				for _, n := range made.Notices {
+					if n.Reason == v1alpha1.NoticeDatacenterStopped {
+						said = append(said, n.Message)
+					}
+				}
+				w.now = w.now.Add(40 * time.Minute)
+			}
+			if len(said) != 8 || len(slices.Compact(slices.Clone(said))) != 1 || !strings.Contains(said[0], c.says) {
+				t.Errorf("want one notice with %q, eight times: %q", c.says, said)
+			}
+		})
 	}
 }
 
@@ -198,6 +233,31 @@ func TestWhichDatacenterIsNotStopped(t *testing.T) {
 	for _, n := range w.snapshot.Records() {
 		if string(n.Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) != "16" {
 			t.Errorf("node %s has not taken over the setting", n.Name)
+		}
+	}
+
+	accept := func(keyspace string) {
+		w.change(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Exceptions = append(s.Exceptions, v1alpha1.Exception{Name: keyspace, Keyspace: keyspace,
+				Type: v1alpha1.ExceptionAcceptUnavailable, Reason: "it is a cache",
+				Until: metav1.NewTime(w.now.Add(24 * time.Hour))})
+		})
+	}
+	accept("shop") // another one
+	if made := w.settled(); !says(made, v1alpha1.BlockedOnlyReplicas, "keyspace cart", "AcceptUnavailable") {
+		t.Errorf("reported %+v", reported(made))
+	}
+	accept("cart")
+	w.settled()
+	w.wantDC2Down()
+	w.change(setting("concurrent_reads", "32")) // which nobody's cart holds up
+	for range 6 {
+		w.settled()
+	}
+	for _, n := range w.snapshot.Records() {
+		has := string(n.Record.Spec.Configuration.CassandraYaml["concurrent_reads"].Raw) == "32"
+		if has != (n.Record.Spec.Datacenter == "dc1") {
+			t.Errorf("node %s has taken over the setting: %v", n.Name, has)
 		}
 	}
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,8 @@ type Stopping struct {
 	Nodes
 	// Datacenter that they are of, by its name in the spec.
 	Datacenter string
+	// Accepted are keyspaces that nobody has to be able to serve, by the word of a person.
+	Accepted []string
 }
 
 // stopDatacenter is the guard on the members of a datacenter before they are stopped.
@@ -66,7 +69,12 @@ func othersServe(of Stopping) []Finding {
 			down = append(down, of.Ledger.Members[name])
 		}
 	}
-	protection, err := rings[0].Protection(v1alpha1.ConsistencyOne)
+	view := *rings[0]
+	view.Keyspaces = maps.Clone(view.Keyspaces)
+	for _, name := range of.Accepted {
+		delete(view.Keyspaces, name)
+	}
+	protection, err := view.Protection(v1alpha1.ConsistencyOne)
 	if err != nil {
 		return []Finding{{Message: err.Error()}}
 	}
@@ -75,8 +83,9 @@ func othersServe(of Stopping) []Finding {
 		return nil
 	}
 	return []Finding{{Message: of.Named(fmt.Sprintf("with datacenter %s stopped nobody would serve %s: %s. Alter it "+
-		"to have replicas in another datacenter, and rebuild those nodes; or stop the ring as a whole by spec.stopped",
-		of.Datacenter, words.Plural(unserved.Ranges, "range"), unserved.Worst))}}
+		"to have replicas in another datacenter, and rebuild those nodes; or stop the ring as a whole by "+
+		"spec.stopped. To have nobody serve it meanwhile, add an exception of type AcceptUnavailable for each "+
+		"keyspace to spec.exceptions", of.Datacenter, words.Plural(unserved.Ranges, "range"), unserved.Worst))}}
 }
 
 // stopped are the findings about datacenters that are stopped, one for each, and the names of the

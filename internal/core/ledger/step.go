@@ -29,6 +29,8 @@ const (
 	// RaiseSystemKeyspaces gives the system keyspaces as many replicas as there are nodes for, and
 	// repairs them.
 	RaiseSystemKeyspaces Kind = "RaiseSystemKeyspaces"
+	// LowerSystemKeyspaces gives the system keyspaces as few replicas as are planned now.
+	LowerSystemKeyspaces Kind = "LowerSystemKeyspaces"
 	// Assassinate removes the stale endpoint of a failed join from gossip.
 	Assassinate Kind = "Assassinate"
 	// Cleanup removes from the nodes of a rack the data that they no longer own.
@@ -156,6 +158,9 @@ type Step struct {
 	Withdrawn []string `json:"withdrawn,omitempty"`
 	// Attempts counts the attempts of a node's operation that failed in the present stage, by node.
 	Attempts map[string]int `json:"attempts,omitempty"`
+	// AttemptedAt is when the present attempt of a node was asked for after another that failed, by
+	// the clock of the operator.
+	AttemptedAt map[string]time.Time `json:"attemptedAt,omitempty"`
 	// State is what the kind must not compute twice, in a type of its own.
 	State json.RawMessage `json:"state,omitempty"`
 }
@@ -205,7 +210,7 @@ func OfIntent(intent string) string {
 
 // Advance goes to the next stage.
 func (s *Step) Advance(to Stage, now time.Time) {
-	s.Stage, s.StageSince, s.Attempts = to, now, nil
+	s.Stage, s.StageSince, s.Attempts, s.AttemptedAt = to, now, nil, nil
 }
 
 // Encoded is a state as a step keeps it. States are plain data, which always has an encoding.
@@ -238,5 +243,6 @@ func (s *Step) Copy() *Step {
 	out.Datacenters, out.Nodes, out.Withdrawn = slices.Clone(s.Datacenters), slices.Clone(s.Nodes),
 		slices.Clone(s.Withdrawn)
 	out.Attempts, out.State = maps.Clone(s.Attempts), slices.Clone(s.State)
+	out.AttemptedAt = maps.Clone(s.AttemptedAt)
 	return &out
 }

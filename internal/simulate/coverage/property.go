@@ -108,7 +108,7 @@ func (p Property) fixed() bool {
 		p.Path == "exceptions[].hostID" || // goes with the type StartAnyway alone
 		p.Path == "security.authentication.superuser.secretName" || // goes with the mode Password alone
 		p.Path == "exceptions[].guard" || // goes with the type OverrideGuard alone
-		p.Path == "exceptions[].keyspace" || // goes with the type AcceptLoss alone
+		p.Path == "exceptions[].keyspace" || // goes with the types AcceptLoss and AcceptUnavailable alone
 		slices.ContainsFunc(p.Schema.XValidations,
 			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "false" })
 }

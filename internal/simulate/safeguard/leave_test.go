@@ -119,6 +119,15 @@ func TestADatacenterIsRepairedBeforeItGivesUpItsKeyspaces(t *testing.T) {
 	})}, "a write that was acknowledged is lost")
 }
 
+// Without the repair a replica that stays lacks what only those had that lose theirs.
+func TestTheSystemKeyspacesAreRepairedBeforeTheyGetFewerReplicas(t *testing.T) {
+	s := found(t, "lower-replication")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: host(func(_ *pod.Sandbox, h *execute.Host) {
+		h.JVM = repairsAnother{h.JVM}
+	})}, "a write that was acknowledged is lost")
+}
+
 // repairsAnother keyspace than the one that it is asked for.
 type repairsAnother struct{ execute.JVM }
 

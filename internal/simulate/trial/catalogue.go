@@ -106,6 +106,7 @@ func Catalogue() []*Scenario {
 			nodesPerRack(2)),
 		oneNode.growing(3).scenario("grow-1-3", "a single node becomes a ring of three", nodesPerRack(3),
 			plannedReplicationFactor(3)),
+		lowersReplication(),
 		threeRacks.growing(1).scenario("grow-rack", "a ring gets a rack more", fourthRack),
 		threeRacks.growing(2).scenario("grow-datacenter", "a ring gets a datacenter, to which the data is copied",
 			secondDatacenter),

@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/kube"
 	"helenus.io/helenus/internal/simulate/pod"
@@ -57,6 +59,34 @@ func plannedReplicationFactor(n int32) func(*v1alpha1.CassandraClusterSpec) {
 }
 
 // secondDatacenter is in the zones of the first, and as the first was before anybody edited it.
+// lowersReplication is a ring whose system keyspaces are to have one replica, not three. One node
+// has lost rows of them that the others have.
+func lowersReplication() *Scenario {
+	const keyspace = "system_distributed"
+	return losing(scenario("lower-replication", "the planned replication factor is lowered to one: the system "+
+		"keyspaces lose replicas when they are repaired, and no row", threeRacks,
+		Act{Name: "write there", Do: func(w *world.World) error {
+			for i, j := range slices.Repeat(jvms(w), 8) {
+				_ = j.Write(keyspace, "view-"+strconv.Itoa(i), "built", ring.Quorum) // none is owed that is refused
+			}
+			return nil
+		}}, passing("a minute", time.Minute),
+		Act{Name: "lower it", Within: time.Hour, Until: all(grown, usesFactor(1)), Do: func(w *world.World) error {
+			_ = onePod(func(s *pod.Sandbox) { s.Content(v1alpha1.VolumeData).Data.LoseRows(keyspace) })(w)
+			return respec(plannedReplicationFactor(1))(w)
+		}}))
+}
+
+// usesFactor says that by the ledger the first datacenter makes use of a replication factor.
+func usesFactor(n int32) func(*world.World) bool {
+	return func(w *world.World) bool {
+		return slices.ContainsFunc(w.Server.Objects("ConfigMap"), func(o client.Object) bool {
+			l, err := ledger.Decode(o.(*corev1.ConfigMap).Data, types.UID(o.GetLabels()[v1alpha1.LabelClusterUID]))
+			return err == nil && l.Replication["dc1"] == n
+		})
+	}
+}
+
 func secondDatacenter(s *v1alpha1.CassandraClusterSpec) {
 	dc := threeRacks.cluster().Spec.Datacenters[0]
 	dc.Name = "dc2"

@@ -126,14 +126,20 @@ func stoppingAlone(yes bool) func(*v1alpha1.CassandraClusterSpec) {
 
 // stopsOnlyReplicas is to stop a datacenter that alone has a keyspace.
 func stopsOnlyReplicas() *Scenario {
+	accept := func(w *world.World) error {
+		e := exceptionOf(w, v1alpha1.ExceptionAcceptUnavailable, "")
+		e.Keyspace = world.Keyspace
+		return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
+	}
 	s := scenario("stop-datacenter-alone", "one of two datacenters is to stop, and a keyspace has replicas there "+
-		"alone: it does not, and serves", twoOfThree,
+		"alone: it does not, and serves, until a person accepts that nobody serves it meanwhile", twoOfThree,
 		Act{Name: "stop", Do: respec(stoppingAlone(true)), Within: 30 * time.Minute,
 			Until: either(blockedWith(v1alpha1.BlockedOnlyReplicas, "dc2", world.Keyspace), dcStopped)},
 		Act{Name: "write there", Within: 15 * time.Minute,
 			Until: func(w *world.World) bool { return w.WriteWithin("dc2", "alone", 5) == 5 }},
 		passing("ten minutes", 10*time.Minute, serves(6)),
-		Act{Name: "not stop", Do: respec(stoppingAlone(false)), Until: all(started, serves(6)), Within: time.Minute})
+		Act{Name: "accept it", Do: accept, Until: dcStopped, Within: 30 * time.Minute},
+		startAlone(all(started, serves(6))))
 	s.Acts[1].Do = func(w *world.World) error { return w.WriteRows(20, map[string]int{"dc2": 3}) }
 	return s
 }

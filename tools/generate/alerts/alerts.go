@@ -118,7 +118,8 @@ func All() []Alert {
 			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files cover the " +
 				"same ranges. Take another backup, and find out who changes objects of the bucket.",
 			Commands: []string{"kubectl helenus backups orders", "kubectl helenus backup orders --store main --wait"},
-		}, {
+		},
+		{
 			Name: "HelenusBackupLate", Severity: Warning, For: 5 * time.Minute,
 			Expression: "time() - " + metrics.BackupDue.Name + " > 21600",
 			Summary: "schedule {{ $labels.schedule }} of " + ofCluster + " has had no complete backup for " +

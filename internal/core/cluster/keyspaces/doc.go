@@ -1,3 +1,3 @@
-// Package keyspaces gives the system keyspaces more replicas where nodes have joined. It imports
-// core packages and procedure.
+// Package keyspaces gives the system keyspaces more replicas where nodes have joined, and fewer
+// where the spec says so. It imports core packages and procedure.
 package keyspaces

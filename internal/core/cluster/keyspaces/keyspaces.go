@@ -172,10 +172,7 @@ func repair(v *assess.View, s *procedure.Step) plan.Result {
 	if len(names) == 0 {
 		return abandon(s)
 	}
-	r, over := s.RunInTurn(procedure.Operation{
-		Purpose: "repair", Type: v1alpha1.OperationRepair,
-		Arguments: &v1alpha1.OperationArguments{Keyspaces: ring.SystemKeyspaces(), Full: true, PrimaryRange: true},
-	}, procedure.OneAtATime(names), "the system keyspaces are repaired")
+	r, over := repairInTurn(s, names, "the system keyspaces are repaired")
 	if !over {
 		return r
 	}
@@ -190,6 +187,13 @@ func repair(v *assess.View, s *procedure.Step) plan.Result {
 	s.Close(false, v1alpha1.StepSucceeded, words.Plural(len(names), "node"))
 	s.Event("SystemKeyspacesRaised", "the system keyspaces have as many replicas as there are nodes for")
 	return plan.Nothing()
+}
+
+func repairInTurn(s *procedure.Step, names []string, what string) (plan.Result, bool) {
+	return s.RunInTurn(procedure.Operation{
+		Purpose: "repair", Type: v1alpha1.OperationRepair,
+		Arguments: &v1alpha1.OperationArguments{Keyspaces: ring.SystemKeyspaces(), Full: true, PrimaryRange: true},
+	}, procedure.OneAtATime(names), what)
 }
 
 // abandon a step whose operation failed too often on every node. It stays due.

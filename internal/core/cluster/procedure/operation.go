@@ -94,7 +94,7 @@ func (s *Step) Run(o Operation, nodes []string) Progress {
 			held = true
 		case ended && status.Phase == v1alpha1.OperationWithdrawn:
 			p.Waiting = append(p.Waiting, name+": it is asked again")
-			s.attemptAgain(name)
+			s.AttemptAgain(name)
 		case ended:
 			why := cmp.Or(status.Message, string(status.Phase))
 			p.Waiting = append(p.Waiting, name+": "+why)
@@ -168,7 +168,9 @@ func (s *Step) blockers(o Operation) []guard.Refusal {
 	return guard.Check(about, s.engine.rules.Repair...)
 }
 
-// retry counts an attempt that failed once its backoff is over.
+// retry counts an attempt that failed once its backoff is over: since the node says that it ended,
+// and since it was asked for. The clock of the node may be behind by more than the backoff, and
+// each attempt would follow the one before at once.
 func (s *Step) retry(o Operation, n *facts.Node, status *v1alpha1.OperationStatus) {
 	last := o.LastBackoff
 	if last == 0 {
@@ -176,21 +178,29 @@ func (s *Step) retry(o Operation, n *facts.Node, status *v1alpha1.OperationStatu
 	}
 	backoff := min(firstBackoff<<min(s.open.Attempts[n.Name], 10), last)
 	if status.FinishedAt != nil {
-		if left := status.FinishedAt.Add(backoff).Sub(s.engine.view.Now); left > 0 {
+		since := status.FinishedAt.Time
+		if asked := s.open.AttemptedAt[n.Name]; asked.After(since) {
+			since = asked
+		}
+		if left := since.Add(backoff).Sub(s.engine.view.Now); left > 0 {
 			s.WakeIn(left)
 			return
 		}
 	}
-	s.attemptAgain(n.Name)
+	s.AttemptAgain(n.Name)
 }
 
-// attemptAgain has the next attempt of a node's operation get an id of its own.
-func (s *Step) attemptAgain(node string) {
+// AttemptAgain has the next attempt of a node's operation get an id of its own.
+func (s *Step) AttemptAgain(node string) {
 	s.Write(true, "another attempt of node "+node, func(_ *ledger.Ring, own *ledger.Step) {
 		if own.Attempts == nil {
 			own.Attempts = map[string]int{}
 		}
+		if own.AttemptedAt == nil {
+			own.AttemptedAt = map[string]time.Time{}
+		}
 		own.Attempts[node]++
+		own.AttemptedAt[node] = s.engine.view.Now
 	})
 }
 

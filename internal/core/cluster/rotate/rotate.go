@@ -61,7 +61,7 @@ func change(v *assess.View, s *procedure.Step) plan.Result {
 	if p.Applied != nil && p.Changed && (!p.Old || failed != "") && p.Superuser != nil && procedure.SuperuserProblem(v) == "" {
 		s.CopyPassword("it is applied")
 		if failed != "" { // the new one is tried at once
-			s.Write(false, "another password", func(_ *ledger.Ring, own *ledger.Step) { own.Attempts[failed]++ })
+			s.AttemptAgain(failed)
 		}
 		return plan.Acting("copying the password of Secret %s", v.SuperuserSecret())
 	}

@@ -99,8 +99,8 @@ func dueOf(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	p := &procedure.Proposal{What: o.EventMessage,
 		Open: func() (*procedure.Opening, []guard.Refusal) { return o, nil }}
 	if o.Stage == ledger.StageClose {
-		p.Refusals = guard.Check(guard.Stopping{Nodes: procedure.TheseNodes(v, o.Nodes...), Datacenter: dc},
-			rules.StopDatacenter...)
+		p.Refusals = guard.Check(guard.Stopping{Nodes: procedure.TheseNodes(v, o.Nodes...), Datacenter: dc,
+			Accepted: v.UnavailableAccepted()}, rules.StopDatacenter...)
 	}
 	return p
 }
@@ -148,8 +148,25 @@ func explainAbsence(v *assess.View, d *plan.Draft, dc string) {
 	case v.StopsDatacenter(dc) && !slices.ContainsFunc(d.Blocked, func(b v1alpha1.BlockedStep) bool {
 		return b.Reason == v1alpha1.BlockedOnlyReplicas // it does not stop, so that there is no date
 	}):
-		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is to stop. If that is now: %s", dc,
-			assess.Absence(v.Snapshot, dc, v.Now.Truncate(time.Hour)))
+		from, since := "Counted from when it does", beginning(v, dc)
+		if !since.IsZero() {
+			from = "If that is now"
+		}
+		d.Notice(v1alpha1.NoticeDatacenterStopped, nodes, "datacenter %s is to stop. %s: %s", dc, from,
+			assess.Absence(v.Snapshot, dc, since))
+	}
+}
+
+// beginning of the absence of a datacenter that is to stop: when its step was opened, or now if the
+// spec has just come, or is only asked about. While it waits nobody knows.
+func beginning(v *assess.View, dc string) time.Time {
+	switch s := v.Ledger.Step; {
+	case s != nil && s.Kind == ledger.StopDatacenter && slices.Contains(s.Datacenters, dc):
+		return s.OpenedAt
+	case v.Cluster.Status.ObservedGeneration != v.Cluster.Generation:
+		return v.Now
+	default:
+		return time.Time{}
 	}
 }
 

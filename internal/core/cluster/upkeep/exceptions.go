@@ -30,7 +30,7 @@ func (k *Keeper) Exceptions() plan.Result {
 				start[e.Node] = &v1alpha1.StartAnyway{HostID: e.HostID, Reason: e.Reason, Until: *e.Until.DeepCopy()}
 			case v1alpha1.ExceptionRepair, v1alpha1.ExceptionReplace, v1alpha1.ExceptionAcceptLoss,
 				v1alpha1.ExceptionRemoveFirst, v1alpha1.ExceptionRolesReady, v1alpha1.ExceptionTurnOffPassword,
-				v1alpha1.ExceptionOverrideGuard:
+				v1alpha1.ExceptionAcceptUnavailable, v1alpha1.ExceptionOverrideGuard:
 				// they are asked by their procedures
 			}
 			k.draft.WakeIn(e.Until.Sub(k.Now))
@@ -108,6 +108,8 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 		return k.judgeTurnOff()
 	case e.Type == v1alpha1.ExceptionOverrideGuard:
 		return v1alpha1.ExceptionActive, fmt.Sprintf("what the guard %s finds holds nothing back", e.Guard)
+	case e.Type == v1alpha1.ExceptionAcceptUnavailable:
+		return k.judgeUnavailable(e)
 	case record == nil:
 		return v1alpha1.ExceptionWaiting, fmt.Sprintf("there is no node %s", e.Node)
 	case record.Spec.Member == nil || !k.Begun() || !k.Settled():
@@ -129,9 +131,19 @@ func (k *Keeper) judgeException(e *v1alpha1.Exception, before map[string]*v1alph
 			"%s than there are", record.Spec.Rack, record.Spec.Datacenter)
 	case v1alpha1.ExceptionRolesReady:
 		return k.judgeRolesReady(n)
-	case v1alpha1.ExceptionDebug, v1alpha1.ExceptionTurnOffPassword, v1alpha1.ExceptionOverrideGuard:
+	case v1alpha1.ExceptionDebug, v1alpha1.ExceptionTurnOffPassword, v1alpha1.ExceptionOverrideGuard,
+		v1alpha1.ExceptionAcceptUnavailable:
 	}
 	return k.judgeDebug(e, n, before)
+}
+
+// judgeUnavailable is judgeException for one that lets a datacenter stop.
+func (k *Keeper) judgeUnavailable(e *v1alpha1.Exception) (v1alpha1.ExceptionState, string) {
+	if k.DatacenterToStop() == "" && (k.Ledger == nil || len(k.Ledger.StoppedDatacenters) == 0) {
+		return v1alpha1.ExceptionWaiting, "no datacenter is to stop"
+	}
+	return v1alpha1.ExceptionActive, fmt.Sprintf("nobody may be able to serve keyspace %s while a datacenter is "+
+		"stopped", e.Keyspace)
 }
 
 // judgeDebug is judgeException for one that stops a node.

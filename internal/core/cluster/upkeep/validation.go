@@ -324,12 +324,11 @@ func (k *Keeper) checkLedger() error {
 	}
 	for i := range k.Cluster.Spec.Datacenters {
 		dc := &k.Cluster.Spec.Datacenters[i]
-		if have, known := k.Ledger.Replication[dc.Name]; known &&
-			(have > dc.PlannedReplicationFactor || have != dc.PlannedReplicationFactor && !k.Settled()) {
+		if have, known := k.Ledger.Replication[dc.Name]; known && have != dc.PlannedReplicationFactor && !k.Settled() {
 			errs = append(errs, fmt.Errorf("datacenters[%s].plannedReplicationFactor: %d → %d: the tokens and the "+
-				"system keyspaces were made for the old one, which can be raised once the ring has formed and is "+
-				"never lowered; take the change back. Keyspaces of your own can have any number of replicas", dc.Name,
-				have, dc.PlannedReplicationFactor))
+				"system keyspaces are made for the old one, which can be changed once the ring has formed; take the "+
+				"change back. Keyspaces of your own can have any number of replicas", dc.Name, have,
+				dc.PlannedReplicationFactor))
 		}
 	}
 	if adopt := k.Adopts(); adopt != k.Ledger.Adopted {
