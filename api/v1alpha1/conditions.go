@@ -112,6 +112,8 @@ const (
 const (
 	// ReasonSuperuserPasswordUnknown – the superuser's password was changed by somebody else.
 	ReasonSuperuserPasswordUnknown = "SuperuserPasswordUnknown"
+	// ReasonIssuerNotFound – Kubernetes has no cert-manager, or not the issuer that the spec names.
+	ReasonIssuerNotFound = "IssuerNotFound"
 	// ReasonInvalidDefaults – the ConfigMap helenus-defaults of the namespace cannot be read.
 	ReasonInvalidDefaults = "InvalidDefaults"
 	// ReasonInvalidSpec – the spec contradicts itself in a way that the schema cannot see.

@@ -107,7 +107,8 @@ type Certificates struct {
 	// +optional
 	Internode *InternodeAuthority `json:"internode,omitempty"`
 
-	// Clients is how the authority is replaced by which clients know the nodes.
+	// Clients is whose certificates nodes show to clients, and how the authority is replaced that has
+	// signed them.
 	// +optional
 	Clients *ClientsAuthority `json:"clients,omitempty"`
 
@@ -129,8 +130,29 @@ type InternodeAuthority struct {
 	RotatedAt *metav1.Time `json:"rotatedAt,omitempty"`
 }
 
-// ClientsAuthority is how the certificate authority by which clients know the nodes is replaced.
+// ClientsAuthority is whose certificates nodes show to clients, and how the certificate authority by
+// which clients know the nodes is replaced.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.secretName) || !has(self.rotatedAt)`,message=`security.encryption.certificates.clients: rotatedAt replaces the authority that Helenus makes, and secretName is a certificate of your own: set one of them`
+// +kubebuilder:validation:XValidation:rule=`!has(self.issuerRef) || !has(self.secretName) && !has(self.rotatedAt)`,message=`security.encryption.certificates.clients: with issuerRef certificates come from cert-manager: secretName and rotatedAt must not be set`
 type ClientsAuthority struct {
+	// SecretName is a Secret of your own with the certificate that all nodes show to clients: its
+	// tls.crt with intermediate certificates behind it, its tls.key, and in ca.crt the authorities by
+	// which clients know the nodes, and nodes the certificates of clients. Helenus copies it into the
+	// Secret of each node, looks at it every minute, and never writes it. What is wrong with it is
+	// refused, and nodes keep what they have. Default: Helenus signs a certificate for each node.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')`,messageExpression=`'security.encryption.certificates.clients.secretName "' + self + '" must be the name of a Secret: lower-case letters, digits, hyphens and dots'`
+	SecretName string `json:"secretName,omitempty"`
+
+	// IssuerRef has cert-manager sign a certificate for each node, by an Issuer of the namespace or a
+	// ClusterIssuer. It must sign for IP addresses and for names of Services, and give its own
+	// certificate as ca.crt, as issuers of the types CA and Vault do.
+	// +optional
+	IssuerRef *CertificateIssuer `json:"issuerRef,omitempty"`
+
 	// RotatedAt asks for another authority in place of one that was made before this time, such as
 	// now. A time in the future is waited for. Without it an authority is replaced when two thirds
 	// of its life, which is ten years, are over.
@@ -147,6 +169,26 @@ type ClientsAuthority struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('0s') && duration(self) <= duration('8760h')`,message=`security.encryption.certificates.clients.hold must be from 0s to 8760h (a year)`
 	Hold *metav1.Duration `json:"hold,omitempty"`
+}
+
+// CertificateIssuer is one of cert-manager.
+type CertificateIssuer struct {
+	// Name of it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Kind of it. Default: Issuer.
+	// +optional
+	// +kubebuilder:validation:Enum=Issuer;ClusterIssuer
+	Kind string `json:"kind,omitempty"`
+
+	// Group of that kind, for issuers outside of cert-manager. Default: cert-manager.io.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
 }
 
 // EncryptionStatus says what is encrypted in a ring: what all of its nodes run. While they are
@@ -323,6 +365,27 @@ func (s *CassandraClusterSpec) RotatedAt(use CertificateUse) *metav1.Time {
 		return c.Clients.RotatedAt
 	}
 	return nil
+}
+
+// HasOwn says that certificates for a use are not signed by Helenus.
+func (s *CassandraClusterSpec) HasOwn(use CertificateUse) bool {
+	return use == UseClients && (s.ClientsSecret() != "" || s.ClientsIssuer() != nil)
+}
+
+// ClientsIssuer is that of cert-manager for clients; nil if there is none.
+func (s *CassandraClusterSpec) ClientsIssuer() *CertificateIssuer {
+	if c := s.certificates().Clients; c != nil {
+		return c.IssuerRef
+	}
+	return nil
+}
+
+// ClientsSecret is the Secret with the user's own certificate for clients; empty if he has none.
+func (s *CassandraClusterSpec) ClientsSecret() string {
+	if c := s.certificates().Clients; c != nil {
+		return c.SecretName
+	}
+	return ""
 }
 
 // ClientsHold is how long clients have for each change of the authority; nil if nobody says so.

@@ -124,6 +124,10 @@ func (p *pass) do(ctx context.Context, w plan.Write) error {
 		return p.rotateAuthority(ctx, w)
 	case plan.IssueAuthority, plan.IssueCertificate:
 		return p.certificate(ctx, w)
+	case plan.ApplyOther:
+		object := w.Object.(*unstructured.Unstructured).DeepCopy()
+		return p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+			client.FieldOwner(v1alpha1.FieldManagerOperator), client.ForceOwnership)
 	case plan.MakePasswords:
 		return p.makePasswords(ctx, w)
 	case plan.CopyPassword:

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/pki"
@@ -72,6 +73,9 @@ func (p *pass) rotateAuthority(ctx context.Context, w plan.Write) error {
 // decided on is minutes old: an authority that somebody has edited since signs nothing either.
 func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error {
 	use := v1alpha1.CertificateUse(secret.Labels[v1alpha1.LabelComponent])
+	if secret.Annotations[v1alpha1.AnnotationSource] != "" {
+		return p.copyCertificate(ctx, use, secret)
+	}
 	authority := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.owner.Namespace, Name: v1alpha1.AuthorityName(p.owner.Name, use)}
 	if err := p.Live.Get(ctx, key, authority); err != nil {
@@ -104,6 +108,27 @@ func (p *pass) fillCertificate(ctx context.Context, secret *corev1.Secret) error
 		secret.Annotations = map[string]string{}
 	}
 	secret.Annotations[v1alpha1.AnnotationRenewAfter] = renew.UTC().Format(time.RFC3339)
+	secret.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(secret)
+	return nil
+}
+
+// copyCertificate takes over a certificate of the user's own, if it is still what was seen.
+func (p *pass) copyCertificate(ctx context.Context, use v1alpha1.CertificateUse, secret *corev1.Secret) error {
+	seen, from := p.snapshot.GivenTo(secret.Labels[v1alpha1.LabelNode]), &corev1.Secret{}
+	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.owner.Namespace, Name: seen.Secret}, from); err != nil {
+		return fmt.Errorf("read certificate for %s: %w", use, err)
+	}
+	if now := (facts.Given{Secret: from.Name, Content: render.ContentHash(from)}); now.Source() !=
+		secret.Annotations[v1alpha1.AnnotationSource] {
+		return fmt.Errorf("copy certificate for %s: Secret %s has changed since it was verified", use, from.Name)
+	}
+	pair, bundle, err := pki.Given(pki.Pair{Certificate: from.Data[pki.KeyCertificate],
+		Key: from.Data[pki.KeyPrivateKey]}, from.Data[pki.KeyBundle], p.snapshot.AsksForCertificates(), p.Now())
+	if err != nil {
+		return fmt.Errorf("copy certificate of Secret %s: %w", from.Name, err)
+	}
+	secret.Data = map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
+		pki.KeyBundle: bundle}
 	secret.Annotations[v1alpha1.AnnotationContent] = render.ContentHash(secret)
 	return nil
 }

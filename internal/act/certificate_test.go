@@ -58,6 +58,61 @@ func TestNoCertificateIsSignedByAnAuthorityThatWasEditedMeanwhile(t *testing.T) 
 	}
 }
 
+// What is copied to nodes is what was verified: what the Secret has since is not.
+func TestACertificateOfTheUsersOwnIsCopied(t *testing.T) {
+	w := writer(t, interceptor.Funcs{})
+	authority, err := pki.NewAuthority("mine", w.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := pki.ParseAuthority(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := signer.IssueLeaf(pki.Leaf{Name: "mine", Lifetime: 24 * time.Hour}, w.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mine"}, Data: map[string][]byte{
+		pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: authority.Certificate}}
+	if err := w.Client.Create(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	seen := snapshot()
+	given := facts.Given{Secret: "mine", Content: render.ContentHash(mine)}
+	seen.Given = map[string]facts.Given{"": given}
+	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0"}}
+	leaf := render.CertificateSecret(render.OwnerOf(seen.Cluster), v1alpha1.UseClients, record)
+	leaf.Annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
+	issue := func() error {
+		return w.Do(t.Context(), seen, plan.Plan{Writes: []plan.Write{{Verb: plan.IssueCertificate, Object: leaf,
+			Node: record.Name}}}, confirmed, &consistency.Store{}).Err
+	}
+	got := &corev1.Secret{}
+	if err := issue(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(leaf), got); err != nil {
+		t.Fatal(err)
+	}
+	if render.Edited(got) || string(got.Data[pki.KeyCertificate]) != string(pair.Certificate) ||
+		string(got.Data[pki.KeyBundle]) != string(authority.Certificate) {
+		t.Errorf("copied: %+v", got)
+	}
+	mine.Data[pki.KeyPrivateKey] = authority.Key
+	if err := w.Client.Update(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := issue(); err == nil || !strings.Contains(err.Error(), "has changed since it was verified") {
+		t.Errorf("what nobody has verified is copied: %v", err)
+	}
+	given.Content = render.ContentHash(mine)
+	leaf.Annotations[v1alpha1.AnnotationSource] = given.Source()
+	if err := issue(); err == nil || !strings.Contains(err.Error(), "tls.key does not belong") {
+		t.Errorf("a bad one is copied: %v", err)
+	}
+}
+
 func TestCertificatesOfCassandraSayWhereItIs(t *testing.T) {
 	w := writer(t, interceptor.Funcs{})
 	seen := snapshot()

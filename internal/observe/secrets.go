@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,8 +53,12 @@ type known struct {
 	edited bool
 	// trust is what its certificates say, which are no secret.
 	trust facts.Trust
-	// problem is what is wrong with it as the Secret of a superuser.
+	// problem is what is wrong with it as a Secret of the user.
 	problem string
+	// content is the hash of a certificate of his own.
+	content string
+	// certificate by which cert-manager signs; secret is nil then.
+	certificate *unstructured.Unstructured
 	// user name, digest of it and the password, and whether there is one before, of a superuser.
 	user   string
 	digest [sha256.Size]byte
@@ -74,7 +79,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
 			believed = 0
 		}
-		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, believed)
+		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, owner, believed, nil)
 		// One without our label, or our owner, is somebody else's, and is looked for among those.
 		if err == nil && k.secret != nil && (k.secret.Labels[v1alpha1.LabelCluster] == cluster.Name ||
 			facts.Owned(k.secret, string(owner))) {
@@ -89,7 +94,11 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 			continue
 		}
 		authority := v1alpha1.AuthorityName(cluster.Name, use)
-		if err := read(authority, cluster.UID, SecretsFor); err != nil {
+		if cluster.Spec.HasOwn(use) { // then the authority, which may be there, is nobody's
+			if err := s.readGiven(ctx, live, now, snapshot, o); err != nil {
+				return err
+			}
+		} else if err := read(authority, cluster.UID, SecretsFor); err != nil {
 			return err
 		}
 		for i := range o.records.Items {
@@ -100,6 +109,11 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 			if err := read(v1alpha1.CertificateName(o.records.Items[i].Name, use), o.records.Items[i].UID,
 				believed); err != nil {
 				return err
+			}
+			if use == v1alpha1.UseClients && cluster.Spec.ClientsIssuer() == nil {
+				if err := s.leftIssued(ctx, live, now, snapshot, o.records.Items[i].Name, o.secrets); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -124,7 +138,7 @@ func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now tim
 		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
 			believed = 0
 		}
-		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, "", believed)
+		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(cluster), name, "", believed, judgeSuperuser)
 		if err != nil || k.secret == nil || given {
 			return k, err
 		}
@@ -165,7 +179,7 @@ func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now tim
 
 func (s *secrets) get(
 	ctx context.Context, live client.Reader, now time.Time, cluster types.NamespacedName, name string, owner types.UID,
-	believed time.Duration,
+	believed time.Duration, judge func(*corev1.Secret, *known),
 ) (known, error) {
 	s.mutex.Lock()
 	k := s.known[cluster][name]
@@ -188,11 +202,8 @@ func (s *secrets) get(
 		// never on what is in it.
 		k.secret, k.edited = secret, render.Edited(secret)
 		k.trust = trustOf(secret)
-		if owner == "" && name != v1alpha1.RolesName(cluster.Name) {
-			k.problem = render.SuperuserProblem(secret)
-			k.user = string(secret.Data[corev1.BasicAuthUsernameKey])
-			k.digest = sha256.Sum256(append([]byte(k.user+"\x00"), secret.Data[corev1.BasicAuthPasswordKey]...))
-			_, k.old = secret.Data[v1alpha1.KeyOldPassword]
+		if judge != nil && name != v1alpha1.RolesName(cluster.Name) {
+			judge(secret, &k)
 		}
 		secret.Data = nil
 	}
@@ -206,6 +217,13 @@ func (s *secrets) get(
 	}
 	s.known[cluster][name] = k
 	return k, nil
+}
+
+func judgeSuperuser(secret *corev1.Secret, k *known) {
+	k.problem = render.SuperuserProblem(secret)
+	k.user = string(secret.Data[corev1.BasicAuthUsernameKey])
+	k.digest = sha256.Sum256(append([]byte(k.user+"\x00"), secret.Data[corev1.BasicAuthPasswordKey]...))
+	_, k.old = secret.Data[v1alpha1.KeyOldPassword]
 }
 
 // trustOf is what the certificates in a Secret say; nothing if they cannot be read.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/pki"
 )
 
 func authorityOf(uid types.UID) *corev1.Secret {
@@ -106,5 +108,71 @@ func TestAnEditOfASecretIsNoticedSoonerWhileItsPodDoesNotRun(t *testing.T) {
 		if !edited() {
 			t.Errorf("%s: not noticed after %s", phase, believed)
 		}
+	}
+}
+
+// A certificate of the user's own is looked at every minute, and stands in for the authority.
+func TestACertificateOfTheUsersOwnIsJudged(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	authority, err := pki.NewAuthority("mine", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := pki.ParseAuthority(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := signer.IssueLeaf(pki.Leaf{Name: "mine", Lifetime: 24 * time.Hour}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mine"}, Data: map[string][]byte{
+		pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key, pki.KeyBundle: authority.Certificate}}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).Build()
+	cluster := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "u"},
+		Spec: v1alpha1.CassandraClusterSpec{Security: &v1alpha1.Security{Encryption: &v1alpha1.Encryption{
+			Certificates: &v1alpha1.Certificates{Clients: &v1alpha1.ClientsAuthority{SecretName: "mine"}}}}}}
+	var s secrets
+	read := func() (facts.Given, facts.Trust) {
+		t.Helper()
+		o := &objects{seen: map[consistency.Key]consistency.Seen{}, edited: map[string]bool{}}
+		seen := &facts.Snapshot{Cluster: cluster}
+		if err := s.read(t.Context(), live, now, seen, o, &consistency.Store{}); err != nil {
+			t.Fatal(err)
+		}
+		return seen.Given[""], seen.Trust[v1alpha1.AuthorityName("orders", v1alpha1.UseClients)]
+	}
+	if given, _ := read(); !given.Missing || given.Secret != "mine" {
+		t.Errorf("given %+v", given)
+	}
+	if err := live.Create(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	given, trust := read()
+	if given.Missing || given.Problem != "" || given.Content != render.ContentHash(mine) || trust.Signer == "" ||
+		trust.Bundle != string(authority.Certificate) {
+		t.Errorf("given %+v, trust %+v", given, trust)
+	}
+	mine.Data[pki.KeyPrivateKey] = authority.Key
+	if err := live.Update(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := read(); !reflect.DeepEqual(again, given) {
+		t.Error("read again at once")
+	}
+	now = now.Add(2 * time.Minute)
+	if given, trust := read(); given.Problem == "" || trust.Signer != "" {
+		t.Errorf("given %+v, trust %+v", given, trust)
+	}
+	mine.Labels = map[string]string{v1alpha1.LabelCluster: "orders"}
+	if err := live.Update(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if given, _ := read(); given.Problem != "is one of those that Helenus makes: it must be one of your own" {
+		t.Errorf("given %+v", given)
 	}
 }

@@ -30,7 +30,9 @@ func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 		shared = append(shared, render.NetworkPolicy(s.Cluster, s.Install))
 	}
 	for _, use := range s.CertificateUses(s.Encryption()) {
-		shared = append(shared, render.CertificateSecret(render.OwnerOf(s.Cluster), use, nil))
+		if !s.Cluster.Spec.HasOwn(use) {
+			shared = append(shared, render.CertificateSecret(render.OwnerOf(s.Cluster), use, nil))
+		}
 		if use == v1alpha1.UseClients {
 			shared = append(shared, render.ClientsAuthority(render.OwnerOf(s.Cluster), ""))
 		}

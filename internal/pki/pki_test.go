@@ -393,6 +393,44 @@ func TestEveryWrongLeafIsRefusedByItsOwnMessage(t *testing.T) {
 	if _, err := Verify(leaf(usage(x509.ExtKeyUsageServerAuth), 0), pair.Certificate, false, today); err != nil {
 		t.Errorf("of one that calls nobody: %v", err)
 	}
+
+	// One that somebody else has made may have the key in another form, and text around it.
+	lives := leaf(func(c *x509.Certificate) { c.NotAfter = today.Add(2 * time.Hour) }, 0)
+	block, _ := pem.Decode(lives.Key)
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec, err := x509.MarshalECPrivateKey(parsed.(*ecdsa.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(kind string) Pair {
+		text := string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: ec}))
+		return Pair{Certificate: append([]byte("subject=CN\n"), lives.Certificate...),
+			Key: []byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n" +
+				strings.TrimSpace(text))}
+	}
+	soon := func(c *x509.Certificate) { c.NotAfter = today.Add(leastLife - time.Second) }
+	for want, given := range map[string]Pair{
+		"":                         as("EC PRIVATE KEY"),
+		"tls.crt expires at":       leaf(soon, 0),
+		"tls.key: it is an ENCRYP": as("ENCRYPTED PRIVATE KEY"),
+		"tls.key: no PEM block":    {lives.Certificate, nil},
+		"tls.key does not belong":  {lives.Certificate, good.Key},
+	} {
+		got := ""
+		taken, bundle, err := Given(given, pair.Certificate, false, today)
+		if err != nil {
+			got = err.Error()
+		} else if _, err := Verify(taken, bundle, false, today); err != nil || string(taken.Key) != string(lives.Key) ||
+			string(taken.Certificate) != string(lives.Certificate) {
+			t.Errorf("taken: %v, %s", err, taken.Certificate)
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 func TestNodesRenewAtDifferentTimes(t *testing.T) {

@@ -62,6 +62,13 @@
 - apiGroups: [monitoring.coreos.com]
   resources: [podmonitors]
   verbs: [get, list, watch, create, patch, delete]
+# Of cert-manager, where there is one.
+- apiGroups: [cert-manager.io]
+  resources: [certificates]
+  verbs: [get, create, patch, delete]
+- apiGroups: [cert-manager.io]
+  resources: [issuers]
+  verbs: [get]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch, update, delete]

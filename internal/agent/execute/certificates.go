@@ -3,7 +3,9 @@ package execute
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -25,6 +27,12 @@ const (
 )
 
 func serialOf(certificate *x509.Certificate) string { return certificate.SerialNumber.Text(16) }
+
+// idOf tells certificate, key and bundle from any others.
+func idOf(use v1alpha1.CertificateUse, files config.Files) string {
+	sum := sha256.Sum256(slices.Concat(files[config.KeyFile(use)], files[config.TrustFile(use)]))
+	return hex.EncodeToString(sum[:])
+}
 
 // given is the certificate that Cassandra is to have, as the files of its configuration.
 func (a *Agent) given(use v1alpha1.CertificateUse) (config.Files, *x509.Certificate, error) {
@@ -99,13 +107,13 @@ func (a *Agent) LookAtCertificates() {
 		return
 	}
 	for _, use := range start.Configuration.Encryption.Uses() {
-		_, own, err := a.given(use)
+		files, _, err := a.given(use)
 		a.change(use, func(c *node.Certificate) {
 			switch {
 			case err != nil:
 				c.Given, c.Problem = "", err.Error()
-			case c.Given != serialOf(own) || c.Given == c.Served:
-				c.Given, c.Problem = serialOf(own), ""
+			case c.Given != idOf(use, files) || c.Given == c.Served:
+				c.Given, c.Problem = idOf(use, files), ""
 			}
 		})
 	}
@@ -138,9 +146,12 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 				return result{err: err}
 			}
 			given[use], leaves[use] = files, own
-			trusts, _ := a.host.Files.Read(config.TrustFile(use))
+			has := config.Files{}
+			for name := range files {
+				has[name], _ = a.host.Files.Read(name)
+			}
 			if served, err := a.served(ctx, use); err == nil && served.Equal(own) &&
-				bytes.Equal(trusts, files[config.TrustFile(use)]) {
+				idOf(use, has) == idOf(use, files) {
 				continue
 			}
 			for _, name := range slices.Backward(slices.Sorted(maps.Keys(files))) { // the key is the last
@@ -170,9 +181,9 @@ func (a *Agent) proveCertificates(_ *node.Facts, action node.ProveCertificates) 
 					c.Problem = err.Error()
 					return
 				}
-				c.Given, c.Served, c.Problem = serialOf(own), serialOf(own), ""
+				c.Given, c.SerialNumber, c.Problem = idOf(use, given[use]), serialOf(own), ""
 				c.NotBefore, c.NotAfter = own.NotBefore, own.NotAfter
-				c.Authority, c.Trusted = by, trusted
+				c.Served, c.Authority, c.Trusted = c.Given, by, trusted
 			})
 			if err != nil {
 				return result{err: err}

@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
+	"helenus.io/helenus/internal/initapi"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -86,7 +87,7 @@ func TestACertificateIsRenewedWhenCassandraShowsIt(t *testing.T) {
 		switch c := a.certificates[0]; {
 		case deaf && (got.err == nil || c.Served != "" || !strings.Contains(c.Problem, "its log says why")):
 			t.Errorf("Cassandra shows another one: %+v, error %v", c, got.err)
-		case !deaf && (got.err != nil || c.Served == "" || c.Served == serialOf(f.before) || c.Problem != ""):
+		case !deaf && (got.err != nil || c.Served == "" || c.SerialNumber == serialOf(f.before) || c.Problem != ""):
 			t.Errorf("%+v, error %v", c, got.err)
 		case !deaf && (len(c.Trusted) != 1 || c.Authority != c.Trusted[0]):
 			t.Errorf("signed by %q, trusted %q", c.Authority, c.Trusted)
@@ -120,3 +121,32 @@ func TestAStartHasTheCertificateOfBeforeInPlaceOfABadOne(t *testing.T) {
 type emptyFiles struct{ Files }
 
 func (emptyFiles) Read(string) ([]byte, error) { return nil, errors.New("does not exist") }
+
+// Another bundle is taken over, too, although the certificate is the same.
+func TestAnotherBundleIsProven(t *testing.T) {
+	w := newWorld(t)
+	a, f := given(t, w)
+	a.memory.Start = &node.StartMemory{Configuration: v1alpha1.NodeConfiguration{Encryption: &v1alpha1.NodeEncryption{
+		Internode: v1alpha1.EncryptionRequired, Clients: v1alpha1.EncryptionDisabled}}}
+	a.init.Process = &initapi.Process{}
+	prove := a.proveCertificates(nil, node.ProveCertificates{Uses: []v1alpha1.CertificateUse{v1alpha1.UseInternode}})
+	look := func() node.Certificate {
+		a.certificatesAt = time.Time{}
+		a.LookAtCertificates()
+		return a.certificates[0]
+	}
+	if got := prove(t.Context()); got.err != nil || look().Given != look().Served {
+		t.Fatalf("error %v, known: %+v", got.err, look())
+	}
+	other, err := pki.NewAuthority("another", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.bundle = slices.Concat(f.bundle, other.Certificate)
+	if c := look(); c.Given == c.Served || c.Problem != "" {
+		t.Errorf("another bundle is not noticed: %+v", c)
+	}
+	if got := prove(t.Context()); got.err != nil || len(look().Trusted) != 2 || look().Given != look().Served {
+		t.Errorf("error %v, known: %+v", got.err, look())
+	}
+}

@@ -30,7 +30,7 @@ func (w *world) sign(verb plan.Verb, secret *corev1.Secret) {
 	of := w.snapshot.Trust[v1alpha1.AuthorityName("orders", use)]
 	if verb == plan.IssueAuthority {
 		a := w.authority()
-		of = facts.Trust{Signer: a.Fingerprint, Trusted: []facts.Authority{a}, Bundle: a.Fingerprint}
+		of = facts.Trust{Signer: a.Fingerprint, Trusted: []facts.Authority{a}, Bundle: a.Fingerprint + pemEnd}
 	}
 	if of.MadeAt = w.now; verb == plan.IssueCertificate {
 		of.Next = ""
@@ -61,7 +61,7 @@ func (w *world) rotate(write plan.Write) {
 		a := w.authority()
 		t.Next, t.Trusted = a.Fingerprint, append(slices.Clone(t.Trusted), a)
 	}
-	t.Bundle = strings.Join(t.Fingerprints(), "+")
+	t.Bundle = strings.Join(t.Fingerprints(), pemEnd) + pemEnd
 	w.snapshot.Trust[name] = t
 }
 

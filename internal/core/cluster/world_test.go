@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -220,6 +221,8 @@ func (w *world) do(write plan.Write) {
 		w.put(write.Object)
 	case plan.RotateAuthority:
 		w.rotate(write)
+	case plan.ApplyOther:
+		w.certify(write)
 	case plan.MakePasswords:
 		secret := write.Object.(*corev1.Secret)
 		secret.UID = w.uid("object")
@@ -400,6 +403,8 @@ func (w *world) remove(write plan.Write) {
 			func(t *v1alpha1.CassandraTask) bool { return t.UID == write.UID })
 	case *corev1.Secret:
 		delete(w.snapshot.Shared.Secrets, o.Name)
+	case *unstructured.Unstructured:
+		delete(w.snapshot.Given, strings.TrimSuffix(o.GetName(), v1alpha1.IssuedName("")))
 	case *corev1.Service:
 		delete(w.snapshot.Shared.Services, o.Name)
 	case *rbacv1.RoleBinding:

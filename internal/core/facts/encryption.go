@@ -81,7 +81,7 @@ func (s *Snapshot) Encryption() *v1alpha1.NodeEncryption {
 			return encryptionOf(records, asked)
 		}
 		has := func(use v1alpha1.CertificateUse) bool {
-			return s.Shared.Secrets[v1alpha1.AuthorityName(s.Cluster.Name, use)] != nil
+			return s.Cluster.Spec.HasOwn(use) || s.Shared.Secrets[v1alpha1.AuthorityName(s.Cluster.Name, use)] != nil
 		}
 		if !has(v1alpha1.UseInternode) {
 			out.Internode = v1alpha1.EncryptionDisabled
@@ -152,6 +152,13 @@ func (s *Snapshot) CertificateUses(now *v1alpha1.NodeEncryption) []v1alpha1.Cert
 	next := s.NextEncryption()
 	return slices.DeleteFunc([]v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients},
 		func(use v1alpha1.CertificateUse) bool { return !now.Has(use) && !next.Has(use) })
+}
+
+// AsksForCertificates says that clients show certificates, or are to.
+func (s *Snapshot) AsksForCertificates() bool {
+	now, next := s.Encryption(), s.NextEncryption()
+	return now != nil && now.ClientCertificates == v1alpha1.ClientCertificatesRequired ||
+		next != nil && next.ClientCertificates == v1alpha1.ClientCertificatesRequired
 }
 
 // MayEncrypt says that the ring has certificates for a use, or may be to: their Secrets matter.

@@ -2,7 +2,11 @@ package facts
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
@@ -24,6 +28,41 @@ type Trust struct {
 	// Bundle is the text of Trusted.
 	Bundle string
 }
+
+// Given is a certificate that Helenus has not signed, in a Secret.
+type Given struct {
+	Secret string
+	// Missing says that there is no such Secret; Problem why what it has cannot be used, empty if it
+	// can.
+	Missing bool
+	Problem string
+	// Content is the hash of it.
+	Content string
+	// Trust is what it says, as long as it can be used.
+	Trust Trust
+	// Certificate by which cert-manager signs it; nil if there is none.
+	Certificate *unstructured.Unstructured
+}
+
+// SourceOf is the Secret of which the certificate of a node is a copy; empty if Helenus has signed it.
+func SourceOf(leaf *corev1.Secret) string {
+	if leaf == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(leaf.Annotations[v1alpha1.AnnotationSource], " ")
+	return name
+}
+
+// GivenTo a node.
+func (s *Snapshot) GivenTo(node string) Given {
+	if one, found := s.Given[""]; found {
+		return one
+	}
+	return s.Given[node]
+}
+
+// Source is what a copy of it says of where it comes from.
+func (g Given) Source() string { return g.Secret + " " + g.Content }
 
 // Authority is the certificate of one.
 type Authority struct {

@@ -175,13 +175,15 @@ type Configuration struct {
 // Certificate of the running JVM.
 type Certificate struct {
 	Use v1alpha1.CertificateUse
-	// Given is the serial number of the one that it is to have; empty if that cannot be used.
+	// Given tells what it is to have, with what it trusts, from everything else; empty if that
+	// cannot be used.
 	Given string
 	// Problem says why it cannot be used, or that the JVM does not show it.
 	Problem string
-	// Served is the serial number of the one that the JVM has shown; empty before it has. It is
-	// valid from NotBefore to NotAfter.
+	// Served is what was given when the JVM has shown the one with SerialNumber; empty before it
+	// has. That is valid from NotBefore to NotAfter.
 	Served              string
+	SerialNumber        string
 	NotBefore, NotAfter time.Time
 	// Authority that has signed that one, and those that are Trusted with it, by fingerprints.
 	Authority string

@@ -39,7 +39,7 @@ func (p *pass) reportCertificates(s *v1alpha1.CassandraNodeStatus) {
 		if c.Served == "" && c.Problem == "" {
 			continue
 		}
-		out := v1alpha1.CertificateStatus{Use: c.Use, SerialNumber: c.Served, Authority: c.Authority,
+		out := v1alpha1.CertificateStatus{Use: c.Use, SerialNumber: c.SerialNumber, Authority: c.Authority,
 			Trusted: c.Trusted[:min(len(c.Trusted), mostTrusted)], Problem: words.Shorten(c.Problem, 1024)}
 		if !c.NotAfter.IsZero() {
 			out.NotAfter = &metav1.Time{Time: c.NotAfter}

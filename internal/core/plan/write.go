@@ -56,6 +56,8 @@ const (
 	RotateAuthority Verb = "RotateAuthority"
 	// IssueCertificate makes a certificate of a node, or renews it by UID.
 	IssueCertificate Verb = "IssueCertificate"
+	// ApplyOther applies an object of a kind of others, which Kubernetes may not have.
+	ApplyOther Verb = "ApplyOther"
 	// MakePasswords makes a Secret with passwords of the ring's roles, which must not exist.
 	MakePasswords Verb = "MakePasswords"
 	// CopyPassword copies user name and password of the superuser's Secret into that of the applied

@@ -58,6 +58,7 @@ var elements = map[string]map[string]any{
 	"exceptions": {"name": "look", "type": "Debug", "node": "nobody", "reason": "corrupt file",
 		"until": "2026-01-02T00:00:00Z"},
 	"ipBlock":           {"cidr": "10.0.0.0/8"},
+	"issuerRef":         {"name": "ours"},
 	"dataSource":        {"kind": "PersistentVolumeClaim", "name": "golden"},
 	"matchFields":       {"key": "metadata.name", "operator": "In", "values": []any{"m-a-0"}},
 	"nodeSelectorTerms": {"matchExpressions": []any{map[string]any{"key": "disk", "operator": "Exists"}}},

@@ -42,7 +42,7 @@ func Catalogue() []*Scenario {
 		resetsSuperuser(),
 		asksLiving(),
 		turnsPasswordsOff(),
-		renewsCertificates(), rotatesAuthority(),
+		renewsCertificates(), rotatesAuthority(), hasOwnCertificates(),
 		encryptsLivingRing(),
 		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
 

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -153,6 +155,80 @@ func rotatesAuthority() *Scenario {
 			w.Line.RunFor(2 * time.Minute)
 			return errors.Join(restartOperator(w), deleteLedger(w))
 		}, Until: replaced, Within: 2 * time.Hour})
+}
+
+// hasOwnCertificates has nodes show clients a certificate of the user's own, which he spoils, renews
+// and takes away again.
+func hasOwnCertificates() *Scenario {
+	const mine = "mine"
+	var signer *pki.Authority
+	var bundle []byte
+	var leaf *x509.Certificate
+	put := func(w *world.World, change func(*corev1.Secret)) error {
+		pair, err := signer.IssueLeaf(pki.Leaf{Name: mine, Lifetime: 30 * 24 * time.Hour}, w.Line.Now())
+		if err != nil {
+			return err
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: mine},
+			Data: map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
+				pki.KeyBundle: bundle}}
+		if change != nil {
+			change(secret)
+			return w.User().Update(context.Background(), secret)
+		}
+		chain, err := pki.ParseCertificates(pair.Certificate)
+		if err != nil {
+			return err
+		}
+		leaf = chain[0]
+		if err := w.User().Create(context.Background(), secret); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return w.User().Update(context.Background(), secret)
+	}
+	shows := func(w *world.World) bool {
+		return !slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
+			c := p.Certificate(v1alpha1.UseClients)
+			return c == nil || !c.Equal(leaf)
+		})
+	}
+	ask := func(clients *v1alpha1.ClientsAuthority) func(*world.World) error {
+		return respec(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{Clients: clients}}
+		})
+	}
+	bad := stalledWith(v1alpha1.ReasonInvalidSpec, "certificates.clients.secretName", "tls.key does not belong")
+	return scenario("own-certificates", "nodes show clients a certificate of the user's own, which is spoilt, renewed "+
+		"and taken away", threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		c.Spec.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{}}
+	}),
+		Act{Name: "name it before it is there", Do: ask(&v1alpha1.ClientsAuthority{SecretName: mine,
+			Hold: &metav1.Duration{Duration: 10 * time.Minute}}),
+			Until: stalledWith(v1alpha1.ReasonInvalidSpec, "no such Secret"), Within: 30 * time.Minute},
+		Act{Name: "give it", Do: func(w *world.World) error {
+			pair, err := pki.NewAuthority(mine, w.Line.Now())
+			if err != nil {
+				return err
+			}
+			bundle = pair.Certificate
+			if signer, err = pki.ParseAuthority(pair); err != nil {
+				return err
+			}
+			return put(w, nil)
+		}, Until: shows, Within: time.Hour},
+		Act{Name: "spoil it", Do: func(w *world.World) error {
+			return put(w, func(s *corev1.Secret) { s.Data[pki.KeyCertificate] = bundle })
+		}, Until: func(w *world.World) bool { return bad(w) && shows(w) }, Within: 30 * time.Minute},
+		Act{Name: "renew it", Do: func(w *world.World) error { return put(w, nil) }, Until: shows,
+			Within: 30 * time.Minute},
+		Act{Name: "take it out", Do: ask(&v1alpha1.ClientsAuthority{Hold: &metav1.Duration{}}),
+			Until: func(w *world.World) bool {
+				of := authorityOf(w, v1alpha1.UseClients)
+				return len(of) == 1 && !slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
+					c := p.Certificate(v1alpha1.UseClients)
+					return c == nil || c.CheckSignatureFrom(of[0]) != nil
+				})
+			}, Within: 30 * time.Minute})
 }
 
 // authorityOf are the certificates of the bundle of an authority.

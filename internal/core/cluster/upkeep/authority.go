@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -36,7 +37,12 @@ func (k *Keeper) leaf(n *facts.Node, use v1alpha1.CertificateUse) *corev1.Secret
 func (k *Keeper) authorities() {
 	k.unsigned = map[v1alpha1.CertificateUse]bool{}
 	for _, use := range k.uses() {
-		k.authority(use)
+		if !k.Cluster.Spec.HasOwn(use) {
+			k.authority(use)
+		} else if reason, err := k.checkGiven(); err != nil {
+			k.unsigned[use] = true
+			k.draft.Stall(reason, "%s. Nodes keep what they have", err)
+		}
 	}
 	if clients := k.clientsAuthority(); clients.Data[corev1.ServiceAccountRootCAKey] != "" &&
 		slices.Contains(k.uses(), v1alpha1.UseClients) && !k.unsigned[v1alpha1.UseClients] {
@@ -47,7 +53,12 @@ func (k *Keeper) authorities() {
 func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	want := render.CertificateSecret(k.Owner(), use, nil)
 	have := k.Shared.Secrets[want.Name]
-	signed := slices.ContainsFunc(k.Records(), func(n *facts.Node) bool { return k.leaf(n, use) != nil })
+	var signed, copied bool
+	for _, n := range k.Records() {
+		leaf := k.leaf(n, use)
+		copied = copied || facts.SourceOf(leaf) != ""
+		signed = signed || leaf != nil && facts.SourceOf(leaf) == ""
+	}
 	switch {
 	case have != nil && k.Edited[want.Name]:
 		k.unsigned[use] = true
@@ -68,7 +79,7 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 		ensure(k, k.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case !signed:
 		k.issue(plan.Write{Verb: plan.IssueAuthority, Object: want})
-		if k.Begun() {
+		if k.Begun() && !copied {
 			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed",
 				"%s and all its certificates were deleted; they are recreated", authorityInWords[use])
 		}
@@ -90,7 +101,8 @@ func (k *Keeper) foreign(use v1alpha1.CertificateUse) string {
 	trust := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]
 	for _, n := range k.Records() {
 		leaf := v1alpha1.CertificateName(n.Name, use)
-		if signer := k.Trust[leaf].Signer; k.Shared.Secrets[leaf] != nil && signer != "" && !trust.Trusts(signer) {
+		if signer, have := k.Trust[leaf].Signer, k.Shared.Secrets[leaf]; have != nil && facts.SourceOf(have) == "" &&
+			signer != "" && !trust.Trusts(signer) {
 			return leaf
 		}
 	}
@@ -119,7 +131,15 @@ func (k *Keeper) certificates(n *facts.Node) {
 func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 	have := k.leaf(n, use)
 	var annotations map[string]string
-	if use == v1alpha1.UseClients {
+	trust := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]
+	of, given, isGiven := trust, facts.Given{}, k.Cluster.Spec.HasOwn(use)
+	if isGiven {
+		if given = k.GivenTo(n.Name); !k.given(n, given) {
+			return
+		}
+		annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
+		of = given.Trust
+	} else if use == v1alpha1.UseClients {
 		address := ""
 		if have != nil {
 			address = have.Annotations[v1alpha1.AnnotationAddress]
@@ -128,10 +148,19 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 			address = n.Pod.Status.PodIP
 		}
 		annotations = map[string]string{v1alpha1.AnnotationAddress: address}
+		if facts.SourceOf(have) != "" {
+			annotations[v1alpha1.AnnotationSource] = ""
+		}
+	}
+	if use == v1alpha1.UseClients && have != nil && k.keeps(have, given.Secret, of.Signer, trust) {
+		return
 	}
 	if have != nil && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
 		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(annotations,
-		have.Annotations) && k.Trust[have.Name].Same(k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]) {
+		have.Annotations) && k.Trust[have.Name].Same(of) {
+		if isGiven {
+			return
+		}
 		renew, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationRenewAfter])
 		if err == nil && k.Now.Before(renew) {
 			k.draft.WakeIn(renew.Sub(k.Now))
@@ -140,13 +169,87 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 	}
 	want := render.CertificateSecret(k.Owner(), use, n.Record)
 	want.Annotations = annotations
+	if c := k.Given[n.Name].Certificate; c != nil && use == v1alpha1.UseClients &&
+		k.Cluster.Spec.ClientsIssuer() == nil {
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(c), UID: c.GetUID(),
+			Why: "the certificate comes from elsewhere"})
+	}
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
 		w.UID = have.UID
 		w.Why = "two thirds of its life are over, its record was recreated, its pod has another address, its " +
-			"authority is replaced, or somebody edited it"
+			"authority is replaced, it comes from elsewhere, or somebody edited it"
 	}
 	k.issue(w)
+}
+
+// givenAgain is when a certificate of the user's own is looked at again: it sends no event.
+const givenAgain = time.Minute
+
+// given sees to it that a node is given a certificate that Helenus does not sign, and says that one
+// is there.
+func (k *Keeper) given(n *facts.Node, given facts.Given) bool {
+	k.draft.WakeIn(givenAgain)
+	if k.Cluster.Spec.ClientsIssuer() != nil {
+		address := ""
+		if n.Pod != nil {
+			address = n.Pod.Status.PodIP
+		}
+		want, have := render.Issued(k.Cluster, n.Record, address), given.Certificate
+		if have == nil || !equality.Semantic.DeepDerivative(want.Object["spec"], have.Object["spec"]) ||
+			!facts.Owned(have, string(n.Record.UID)) {
+			k.draft.Write(plan.Write{Verb: plan.ApplyOther, Object: want, Node: n.Name,
+				Why: "cert-manager is to sign what it shows to clients"})
+		}
+	}
+	if given.Missing || given.Problem != "" || given.Secret == "" {
+		k.draft.WakeIn(issuedAgain)
+		return false
+	}
+	return true
+}
+
+// issuedAgain is when a certificate is looked at again that cert-manager is to sign.
+const issuedAgain = 5 * time.Second
+
+// checkCertificates refuses, before a ring is made, certificates that it cannot be made with.
+func (k *Keeper) checkCertificates() (string, error) {
+	if !k.Cluster.Spec.HasOwn(v1alpha1.UseClients) || k.Begun() || k.LedgerLost ||
+		!slices.Contains(k.uses(), v1alpha1.UseClients) {
+		return "", nil
+	}
+	return k.checkGiven()
+}
+
+// checkGiven refuses certificates for clients that nodes cannot have, with the reason and in words.
+func (k *Keeper) checkGiven() (string, error) {
+	const field = "spec.security.encryption.certificates.clients"
+	given := k.Given[""]
+	switch {
+	case k.NoIssuer != "":
+		k.draft.WakeIn(secretsAgain)
+		return v1alpha1.ReasonIssuerNotFound, fmt.Errorf("%s.issuerRef: %s: create it, with cert-manager, or take the "+
+			"field out and Helenus signs certificates", field, k.NoIssuer)
+	case given.Missing:
+		k.draft.WakeIn(secretsAgain)
+		return v1alpha1.ReasonInvalidSpec, fmt.Errorf("%s.secretName is %s, and there is no such Secret: create one "+
+			"with tls.crt, tls.key and ca.crt, or take the field out and Helenus signs certificates", field,
+			given.Secret)
+	case given.Problem != "":
+		k.draft.WakeIn(secretsAgain)
+		return v1alpha1.ReasonInvalidSpec, fmt.Errorf("%s.secretName: Secret %s %s", field, given.Secret, given.Problem)
+	}
+	return "", nil
+}
+
+// keeps says that a node still has a certificate from elsewhere than the spec says: while that is
+// refused, and while clients do not trust the other one yet.
+func (k *Keeper) keeps(have *corev1.Secret, source, signer string, trust facts.Trust) bool {
+	if k.SpecRejected && facts.SourceOf(have) != source {
+		return true
+	}
+	now := k.Trust[have.Name]
+	return !k.Edited[have.Name] && now.Signer != "" && !now.Trusts(signer) && k.clientsHold(trust, time.Time{})
 }
 
 // issue writes a Secret. Nothing tells when that is there, so it is looked at again.
@@ -155,12 +258,20 @@ func (k *Keeper) issue(w plan.Write) {
 	k.draft.WakeIn(time.Second)
 }
 
+// notIssuedFor is how long cert-manager may take before it is said that it does not sign.
+const notIssuedFor = 2 * time.Minute
+
 // noticeCertificates names the nodes whose Cassandra does not take over a certificate, or whose
 // certificate ends soon: both are renewed long before.
 func (k *Keeper) noticeCertificates() {
 	near := min(k.Cluster.Spec.CertificateLifetime()/4, facts.LongestNear)
 	var names, why []string
 	for _, n := range k.Records() {
+		if g := k.Given[n.Name]; g.Problem != "" && g.Certificate != nil &&
+			k.Now.After(g.Certificate.GetCreationTimestamp().Add(notIssuedFor)) {
+			names = append(names, n.Name)
+			why = append(why, fmt.Sprintf("that of node %s for clients: %s", n.Name, g.Problem))
+		}
 		for _, c := range n.Record.Status.Certificates {
 			said := c.Problem
 			switch {

@@ -1,6 +1,8 @@
 package upkeep
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +59,11 @@ func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
 		fresh = fresh || !leaf.Same(trust) || k.Now.Before(leaf.MadeAt.Add(broughtIn))
 	}
 	refusals := guard.Check(about, rules.Authority...)
-	held := use == v1alpha1.UseClients && k.clientsHold(trust)
+	var ends time.Time
+	if trust.Next == "" {
+		ends = trust.Trusted[len(trust.Trusted)-1].EndsAt
+	}
+	held := use == v1alpha1.UseClients && k.clientsHold(trust, ends)
 	next, what := "the new authority signs", "the new one is to sign certificates for "+string(use)
 	if trust.Next == "" {
 		next, what = "the authority before is dropped", "the authority before is to be dropped for "+string(use)
@@ -99,7 +105,7 @@ func (k *Keeper) turn(secret *corev1.Secret, what string) {
 // is said beside it: for one that was lost it starts again.
 func (k *Keeper) clientsAuthority() *corev1.ConfigMap {
 	name := v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)
-	out := render.ClientsAuthority(k.Owner(), k.Trust[name].Bundle)
+	out := render.ClientsAuthority(k.Owner(), k.clientsBundle(k.Trust[name]))
 	since := k.Now.UTC().Format(time.RFC3339)
 	if have := k.Shared.ConfigMaps[out.Name]; have != nil &&
 		have.Data[corev1.ServiceAccountRootCAKey] == out.Data[corev1.ServiceAccountRootCAKey] {
@@ -111,11 +117,36 @@ func (k *Keeper) clientsAuthority() *corev1.ConfigMap {
 	return out
 }
 
-// clientsHold says that clients still have time to take over what the ConfigMap has. An authority
-// that has ended is nothing to wait for.
-func (k *Keeper) clientsHold(trust facts.Trust) bool {
+// clientsBundle are the authorities that clients are to trust: those of an authority, and until no
+// node is known to show what another one has signed, whatever the ConfigMap has.
+func (k *Keeper) clientsBundle(trust facts.Trust) string {
+	out, have := trust.Bundle, k.Shared.ConfigMaps[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)]
+	other := func(signer string) bool { return signer != "" && !trust.Trusts(signer) }
+	if out == "" || have == nil || !slices.ContainsFunc(k.Records(), func(n *facts.Node) bool {
+		return other(k.Trust[v1alpha1.CertificateName(n.Name, v1alpha1.UseClients)].Signer) ||
+			slices.ContainsFunc(n.Record.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
+				return c.Use == v1alpha1.UseClients && other(c.Authority)
+			})
+	}) {
+		return out
+	}
+	for _, certificate := range strings.SplitAfter(have.Data[corev1.ServiceAccountRootCAKey], pemEnd) {
+		if !strings.Contains(out, certificate) {
+			out += certificate
+		}
+	}
+	return out
+}
+
+// pemEnd is where a certificate ends in what Helenus writes.
+const pemEnd = "-----END CERTIFICATE-----\n"
+
+// clientsHold says that clients still have time to take over what the ConfigMap has: before nodes
+// show certificates of another authority, or if ends is set, before the one is dropped that ends
+// then. An authority that has ended is nothing to wait for.
+func (k *Keeper) clientsHold(trust facts.Trust, ends time.Time) bool {
 	have := k.Shared.ConfigMaps[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)]
-	if have == nil || have.Data[corev1.ServiceAccountRootCAKey] != trust.Bundle || k.draft.Has(have) {
+	if have == nil || have.Data[corev1.ServiceAccountRootCAKey] != k.clientsBundle(trust) || k.draft.Has(have) {
 		return true
 	}
 	since, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationSince])
@@ -127,8 +158,7 @@ func (k *Keeper) clientsHold(trust facts.Trust) bool {
 		hold = asked.Duration
 	}
 	until, what := since.Add(hold), "show certificates of the new one"
-	if trust.Next == "" {
-		ends := trust.Trusted[len(trust.Trusted)-1].EndsAt
+	if !ends.IsZero() {
 		if what = "no longer trust the old one"; until.After(ends) ||
 			asked == nil && k.Encryption().ClientCertificates == v1alpha1.ClientCertificatesRequired {
 			until = ends

@@ -62,6 +62,9 @@ func (k *Keeper) refusal() (string, error) {
 	if err := k.checkChange(); err != nil {
 		return v1alpha1.ReasonUnsupportedChange, err
 	}
+	if reason, err := k.checkCertificates(); err != nil {
+		return reason, err
+	}
 	return "", nil
 }
 
