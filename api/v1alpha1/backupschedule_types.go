@@ -22,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastBackup.phase`
 // +kubebuilder:printcolumn:name="Last complete",type=date,JSONPath=`.status.lastComplete.takenAt`
 // +kubebuilder:printcolumn:name="Verified",type=date,JSONPath=`.status.lastVerified.at`
+// +kubebuilder:printcolumn:name="Point in time",type=string,priority=1,JSONPath=`.status.pointInTime.message`
 // +kubebuilder:printcolumn:name="Time zone",type=string,priority=1,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Active",type=string,priority=1,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Skipped",type=integer,priority=1,JSONPath=`.status.skipped`
@@ -80,6 +81,12 @@ type CassandraBackupScheduleSpec struct {
 	// Verify has the latest complete backup verified in its store. Not set: none is.
 	// +optional
 	Verify *BackupVerify `json:"verify,omitempty"`
+
+	// PointInTime keeps the commit logs of the cluster in the store, too, so that a ring can be
+	// made as it was at any time after a backup. Of one cluster one schedule alone has it: the
+	// oldest.
+	// +optional
+	PointInTime *PointInTime `json:"pointInTime,omitempty"`
 }
 
 // BackupVerify says how backups are verified: all files are looked for, and some are read.
@@ -98,6 +105,55 @@ type BackupVerify struct {
 	// +kubebuilder:default="50Mi"
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidth "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
 	Bandwidth *resource.Quantity `json:"bandwidth,omitempty"`
+}
+
+// PointInTime is how commit logs are kept.
+type PointInTime struct {
+	// Mode is Enabled or Disabled.
+	// +required
+	// +kubebuilder:validation:Enum=Disabled;Enabled
+	Mode PointInTimeMode `json:"mode"`
+
+	// UploadEvery is how often each node sends what its log has grown by: as much may be lost with
+	// all nodes. From 5s to 10m. Default: 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('5s') && duration(self) <= duration('10m')`,message=`pointInTime.uploadEvery must be from 5s to 10m`
+	UploadEvery metav1.Duration `json:"uploadEvery,omitempty"`
+
+	// Retention is for how long back a ring can be made. What is needed for that is kept: the logs
+	// since the backup before it. From 1h to 8760h. Default: 72h.
+	// +optional
+	// +kubebuilder:default="72h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1h') && duration(self) <= duration('8760h')`,message=`pointInTime.retention must be from 1h to 8760h`
+	Retention metav1.Duration `json:"retention,omitempty"`
+
+	// MaxDisk is the share, in percent, of the volume with the commit log that segments may have
+	// which were not sent yet and which Cassandra needs no more. The oldest of more are given up.
+	// Default: 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	MaxDisk int32 `json:"maxDisk,omitempty"`
+}
+
+// PointInTimeMode says whether commit logs are kept.
+type PointInTimeMode string
+
+// The modes.
+const (
+	PointInTimeOff PointInTimeMode = "Disabled"
+	PointInTimeOn  PointInTimeMode = "Enabled"
+)
+
+// KeepsLogs says that the commit logs of its cluster are to be kept.
+func (s *CassandraBackupSchedule) KeepsLogs() bool {
+	return s.Spec.PointInTime != nil && s.Spec.PointInTime.Mode == PointInTimeOn && s.DeletionTimestamp == nil
 }
 
 // BackupRetention says which backups of a schedule stay: those that any of its fields keeps. The
@@ -149,6 +205,10 @@ type CassandraBackupScheduleStatus struct {
 	// LastVerified is the backup that was verified last.
 	// +optional
 	LastVerified *ScheduledVerification `json:"lastVerified,omitempty"`
+
+	// PointInTime is what the commit logs in the store cover, where they are kept.
+	// +optional
+	PointInTime *PointInTimeStatus `json:"pointInTime,omitempty"`
 }
 
 // ScheduledVerification is the verification of a backup of a schedule.
@@ -165,6 +225,24 @@ type ScheduledVerification struct {
 	// DamagedFiles is how many files were missing or damaged. The status of the backup names them.
 	// +optional
 	DamagedFiles int64 `json:"damagedFiles,omitempty"`
+}
+
+// PointInTimeStatus is what the commit logs of all members cover without a hole. With a backup that
+// was taken in that time, a ring can be made as it was at any later time of it.
+type PointInTimeStatus struct {
+	// CoveredFrom is the latest beginning of any member; not set while one has none.
+	// +optional
+	CoveredFrom *metav1.Time `json:"coveredFrom,omitempty"`
+
+	// CoveredTo is the earliest end, if that is more than five minutes ago. Not set while all
+	// members follow.
+	// +optional
+	CoveredTo *metav1.Time `json:"coveredTo,omitempty"`
+
+	// Message says it in one line.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
 }
 
 // ScheduledBackup is a backup of a schedule that has finished.

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -425,6 +427,8 @@ type Bootstrap struct {
 }
 
 // Restore begins with what a backup holds.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.backup) != has(self.pointInTime)`,message=`restore must have exactly one of backup and pointInTime`
 type Restore struct {
 	// Store is the CassandraBackupStore with the backup, in the namespace of the cluster.
 	// +required
@@ -435,11 +439,16 @@ type Restore struct {
 	Source RestoreSource `json:"source"`
 
 	// Backup is its id.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
-	Backup string `json:"backup"`
+	Backup string `json:"backup,omitempty"`
+
+	// PointInTime makes the ring as it was at a time, from the latest backup before it and the
+	// commit logs since then. They must cover it.
+	// +optional
+	PointInTime *metav1.Time `json:"pointInTime,omitempty"`
 
 	// Roles says whose roles the ring has: its own, as any new ring (Fresh), or those of the backup
 	// with their passwords (Restore). Its superuser and Helenus have those of their Secrets either
@@ -452,6 +461,14 @@ type Restore struct {
 	// with the same clusterName as the source: Cassandra takes nodes of one name for one ring.
 	// +optional
 	SourceGone bool `json:"sourceGone,omitempty"`
+}
+
+// What it begins with, for people.
+func (r *Restore) What() string {
+	if r.PointInTime == nil {
+		return "backup " + r.Backup
+	}
+	return "time " + r.PointInTime.UTC().Format(time.RFC3339)
 }
 
 // RestoredRoles says whose roles a restored ring has.

@@ -127,6 +127,11 @@ type DiskRestore struct {
 	// Roles that the ring gets.
 	// +required
 	Roles RestoredRoles `json:"roles"`
+
+	// PointInTime up to which the node's commit log in the store is replayed at the first start;
+	// not set for none.
+	// +optional
+	PointInTime *metav1.Time `json:"pointInTime,omitempty"`
 }
 
 // ReplaceTarget names the dead member whose place is taken.

@@ -78,6 +78,10 @@ type CassandraNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=4
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
 
+	// CommitLog is what is kept of the commit log, where the spec says so.
+	// +optional
+	CommitLog *CommitLogStatus `json:"commitLog,omitempty"`
+
 	// RepairDue says why the data of the node must be repaired, one entry for each reason, until a
 	// full repair of the node has finished.
 	// +optional
@@ -141,6 +145,29 @@ type CassandraNodeStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// CommitLogStatus is what is kept of the commit log of a member.
+type CommitLogStatus struct {
+	// CoveredFrom is since when all that the node acknowledged is in the store without a hole; not
+	// set while nothing is there.
+	// +optional
+	CoveredFrom *metav1.Time `json:"coveredFrom,omitempty"`
+
+	// CoveredTo is up to when it is there, if that ends more than five minutes ago. Not set while it
+	// follows.
+	// +optional
+	CoveredTo *metav1.Time `json:"coveredTo,omitempty"`
+
+	// Hole is why coverage was interrupted last, since the agent has started.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Hole string `json:"hole,omitempty"`
+
+	// Problem is why coverage does not follow.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
 }
 
 // DiskOwner is whose data a volume holds.

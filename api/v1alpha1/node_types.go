@@ -179,6 +179,10 @@ type CassandraNodeSpec struct {
 	// +optional
 	Restart *RestartIntent `json:"restart,omitempty"`
 
+	// CommitLog is where the commit log of the member is kept. Not set: nowhere.
+	// +optional
+	CommitLog *CommitLogArchive `json:"commitLog,omitempty"`
+
 	// Operations to run, each once. The agent begins them in this order; those that do not conflict
 	// run side by side.
 	// +optional
@@ -186,6 +190,26 @@ type CassandraNodeSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=4
 	Operations []OperationIntent `json:"operations,omitempty"`
+}
+
+// CommitLogArchive is where and how the commit log of a member is kept.
+type CommitLogArchive struct {
+	// Store that it is put into.
+	// +required
+	Store BackupStoreSpec `json:"store"`
+
+	// UploadEvery is how often what has grown is sent.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	UploadEvery metav1.Duration `json:"uploadEvery"`
+
+	// MaxDisk is the share of its volume, in percent, that segments may have which Cassandra needs
+	// no more and which were not sent.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	MaxDisk int32 `json:"maxDisk"`
 }
 
 // ResizedPod is what a pod is that was resized in place after it was made. What its containers were

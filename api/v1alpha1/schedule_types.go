@@ -187,6 +187,8 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonClusterMissing – there is no CassandraCluster of the name, or it is being deleted.
 	ReasonClusterMissing = "ClusterMissing"
+	// ReasonPointInTimeTaken – another schedule keeps the commit logs of the cluster.
+	ReasonPointInTimeTaken = "PointInTimeTaken"
 	// ReasonStoreMissing – there is no CassandraBackupStore of the name, or it is being deleted.
 	ReasonStoreMissing = "StoreMissing"
 )

@@ -119,6 +119,10 @@ const uploads = 2
 func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *record.Line, error) {
 	hasCommitlog := slices.ContainsFunc(e.volumes,
 		func(v pod.Volume) bool { return v.Name == v1alpha1.VolumeCommitlog })
+	logVolume := layout.DataDir
+	if hasCommitlog {
+		logVolume = layout.CommitlogDir
+	}
 	data, err := journal.OpenVolume(o.path(layout.DataDir))
 	if err != nil {
 		return nil, nil, err
@@ -157,8 +161,9 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 			}
 			return store.Open(*spec, secret)
 		},
-		Uploads: uploads,
-		Staging: func(tag string) (*disk.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
+		Uploads:   uploads,
+		LogVolume: o.path(logVolume),
+		Staging:   func(tag string) (*disk.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	if line, err = e.line(o, a, logger); err != nil {
@@ -235,6 +240,9 @@ func (h *health) Metrics() []metrics.Sample {
 		out = append(out,
 			metrics.Sample{Family: metrics.AgentCertificateStart, Values: use, Value: float64(c.NotBefore.Unix())},
 			metrics.Sample{Family: metrics.AgentCertificateEnd, Values: use, Value: float64(c.NotAfter.Unix())})
+	}
+	if !f.LogCovered.IsZero() {
+		out = append(out, metrics.Sample{Family: metrics.AgentLogCovered, Value: float64(f.LogCovered.Unix())})
 	}
 	out = append(out, serve.Age(metrics.AgentAPISilence, f.APIHeard, now)...)
 	return append(out, serve.Age(metrics.AgentJVMSilence, f.JVMHeard, now)...)

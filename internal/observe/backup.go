@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
+	restores "helenus.io/helenus/internal/core/restore"
 )
 
 const (
@@ -99,6 +102,16 @@ func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1al
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupLimit)
 	defer cancel()
+	if restore.PointInTime != nil {
+		description, problem, err := latestBefore(ctx, opened, string(restore.Source.UID), restore.PointInTime.Time)
+		switch {
+		case err != nil:
+			return &facts.Backup{Problem: err.Error()}, nil
+		case problem != "":
+			return missing("%s", problem)
+		}
+		return &facts.Backup{Store: of.Spec, Description: description}, nil
+	}
 	content, err := readObject(ctx, opened, format.BackupKey(string(restore.Source.UID), restore.Backup))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -111,6 +124,40 @@ func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1al
 		return missing("%s", err)
 	}
 	return &facts.Backup{Store: of.Spec, Description: description}, nil
+}
+
+// latestBefore is the latest backup before a time, if the commit logs since then cover that time.
+func latestBefore(ctx context.Context, in store.Store, cluster string, at time.Time) (found *format.Backup,
+	problem string, err error) {
+	var ids []string
+	if err := in.List(ctx, format.BackupPrefix(cluster), func(o store.Object) error {
+		ids = append(ids, o.Key)
+		return nil
+	}); err != nil {
+		return nil, "", err //nolint:wrapcheck // it says what it is about
+	}
+	for _, key := range slices.Backward(ids) {
+		if format.BackupOf(key) > at.UTC().Format("20060102T150405Z")+"~" {
+			continue // it was asked for later
+		}
+		content, err := readObject(ctx, in, key)
+		if err != nil {
+			return nil, "", err
+		}
+		b, err := format.Decode[format.Backup](content)
+		if err != nil {
+			return nil, fmt.Sprintf("object %s: %s", key, err), nil
+		}
+		if restores.Before(b, at) {
+			found = b
+			break
+		}
+	}
+	logs, err := sweep.Coverage(ctx, in, cluster)
+	if err != nil {
+		return nil, "", err //nolint:wrapcheck // it says what it is about
+	}
+	return found, restores.Uncovered(found, logs, at), nil
 }
 
 func readObject(ctx context.Context, from store.Store, key string) (content []byte, err error) {

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,32 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 )
+
+// Of a time the latest backup before it is taken, if the commit logs cover it.
+func TestWhichBackupIsReadForATime(t *testing.T) {
+	const uid = "11111111-0000-4000-8000-000000000001"
+	d := store.Directory(t.TempDir())
+	at := func(minute int) time.Time { return time.Date(2026, 3, 1, 3, minute, 0, 0, time.UTC) }
+	put := func(key, content string) {
+		if err := d.Put(t.Context(), key, strings.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, minute := range []int{0, 10, 20, 40} {
+		id := at(minute).Format("20060102T150405Z") + "-1"
+		put(format.BackupKey(uid, id), fmt.Sprintf(`{"version": 1, "id": %q, "takenAt": %q, "skew": 60000000000,
+			"nodes": [{"name": "a", "hostID": "h"}]}`, id, at(minute+1).Format(time.RFC3339)))
+	}
+	put(format.CoveredKey(uid, "h", format.Interval{From: at(5), To: at(50)}), "")
+	for minute, want := range map[int]string{12: "20260301T031000Z-1", 21: "20260301T031000Z-1",
+		39: "20260301T032000Z-1",
+		42: "20260301T034000Z-1", 11: "", 1: "", 55: ""} {
+		found, problem, err := latestBefore(t.Context(), d, uid, at(minute))
+		if err != nil || (problem == "") != (want != "") || want != "" && found.ID != want {
+			t.Errorf("at %d: %v, %q, %v; want %q", minute, found, problem, err, want)
+		}
+	}
+}
 
 // What is known of the backup that a ring is to be made from, and when it is looked for again.
 func TestWhichBackupIsRead(t *testing.T) {

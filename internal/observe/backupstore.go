@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/schedule"
 )
 
 // BackupStore gathers what is known about one store of backups, and the content of its Secret, on
@@ -112,4 +114,23 @@ func (r *Reader) madeBy(ctx context.Context, v *facts.BackupVerification) error 
 			b.Status.FinishedAt.Before(other.Status.FinishedAt)
 	})
 	return nil
+}
+
+// LogRetentions says for how long commit logs are kept in a store, by the uid of the cluster.
+func (r *Reader) LogRetentions(ctx context.Context, of types.NamespacedName) (map[types.UID]time.Duration, error) {
+	var clusters v1alpha1.CassandraClusterList
+	var schedules v1alpha1.CassandraBackupScheduleList
+	for _, list := range []client.ObjectList{&clusters, &schedules} {
+		if err := r.Cache.List(ctx, list, client.InNamespace(of.Namespace)); err != nil {
+			return nil, fmt.Errorf("list clusters and schedules: %w", err)
+		}
+	}
+	out := map[types.UID]time.Duration{}
+	for i := range clusters.Items {
+		c := &clusters.Items[i]
+		if s := schedule.KeepsLogs(schedules.Items, c.Name); s != nil && s.Spec.Store.Name == of.Name {
+			out[c.UID] = s.Spec.PointInTime.Retention.Duration
+		}
+	}
+	return out, nil
 }

@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/schedule"
 )
 
 // ErrBehind says that the cache does not show our own last writes yet. Nothing may be decided on
@@ -107,16 +108,17 @@ func (r *Reader) Forget(cluster types.NamespacedName) {
 
 // objects are those that carry the name of a cluster in their labels, in one namespace.
 type objects struct {
-	records  v1alpha1.CassandraNodeList
-	given    v1alpha1.CassandraTaskList
-	restores v1alpha1.CassandraRestoreList
-	backups  v1alpha1.CassandraBackupList
-	stores   v1alpha1.CassandraBackupStoreList
-	pods     corev1.PodList
-	claims   corev1.PersistentVolumeClaimList
-	services corev1.ServiceList
-	configs  corev1.ConfigMapList
-	secrets  []corev1.Secret
+	records   v1alpha1.CassandraNodeList
+	given     v1alpha1.CassandraTaskList
+	restores  v1alpha1.CassandraRestoreList
+	backups   v1alpha1.CassandraBackupList
+	stores    v1alpha1.CassandraBackupStoreList
+	schedules v1alpha1.CassandraBackupScheduleList
+	pods      corev1.PodList
+	claims    corev1.PersistentVolumeClaimList
+	services  corev1.ServiceList
+	configs   corev1.ConfigMapList
+	secrets   []corev1.Secret
 	// edited are the names of those whose content is not what we put into them.
 	edited   map[string]bool
 	accounts corev1.ServiceAccountList
@@ -139,7 +141,7 @@ func list(ctx context.Context, from client.Reader, key types.NamespacedName) (*o
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
 	}
-	for _, l := range []client.ObjectList{&o.given, &o.restores, &o.backups, &o.stores} {
+	for _, l := range []client.ObjectList{&o.given, &o.restores, &o.backups, &o.stores, &o.schedules} {
 		if err := from.List(ctx, l, client.InNamespace(key.Namespace)); err != nil {
 			return nil, fmt.Errorf("list %T: %w", l, err)
 		}
@@ -318,6 +320,10 @@ func (o *objects) tasks(s *facts.Snapshot) {
 	s.Stores = map[string]*v1alpha1.BackupStoreSpec{}
 	for i := range o.stores.Items {
 		s.Stores[o.stores.Items[i].Name] = &o.stores.Items[i].Spec
+	}
+	if of := schedule.KeepsLogs(o.schedules.Items, s.Cluster.Name); of != nil && s.Stores[of.Spec.Store.Name] != nil {
+		s.CommitLog = &v1alpha1.CommitLogArchive{Store: *s.Stores[of.Spec.Store.Name],
+			UploadEvery: of.Spec.PointInTime.UploadEvery, MaxDisk: of.Spec.PointInTime.MaxDisk}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
+	rules "helenus.io/helenus/internal/core/schedule"
 )
 
 // Schedule gathers what is known about one schedule. It returns nil if there is no such schedule.
@@ -67,6 +68,17 @@ func (r *Reader) BackupSchedule(ctx context.Context, key types.NamespacedName, s
 	var err error
 	if s.Timing, err = r.timing(ctx, key.Namespace, schedule.Spec.Cluster.Name, schedule.Spec.TimeZone); err != nil {
 		return nil, err
+	}
+	if err := r.Cache.List(ctx, &o.schedules, client.InNamespace(key.Namespace)); err != nil {
+		return nil, fmt.Errorf("list schedules of backups: %w", err)
+	}
+	s.Keeper = rules.KeepsLogs(o.schedules.Items, schedule.Spec.Cluster.Name)
+	if s.Keeper != nil && s.Keeper.UID == schedule.UID {
+		if err := r.Cache.List(ctx, &o.records, client.InNamespace(key.Namespace),
+			client.MatchingLabels{v1alpha1.LabelCluster: schedule.Spec.Cluster.Name}); err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		s.Records = o.records.Items
 	}
 	s.Store, err = r.stays(ctx, &v1alpha1.CassandraBackupStore{}, key.Namespace, schedule.Spec.Store.Name)
 	return s, err

@@ -175,7 +175,7 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 func watched() []client.Object {
 	return []client.Object{
 		&v1alpha1.CassandraNode{}, &v1alpha1.CassandraTask{}, &v1alpha1.CassandraRestore{},
-		&v1alpha1.CassandraBackup{}, &corev1.Pod{},
+		&v1alpha1.CassandraBackup{}, &v1alpha1.CassandraBackupSchedule{}, &corev1.Pod{},
 		&corev1.PersistentVolumeClaim{}, &corev1.Service{},
 		&corev1.ConfigMap{},
 		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{},
@@ -183,8 +183,8 @@ func watched() []client.Object {
 	}
 }
 
-// ofCluster is the cluster that an object names in its labels, and a task, a restore or a backup in
-// its spec.
+// ofCluster is the cluster that an object names in its labels, and a task, a restore, a backup or a
+// schedule of them in its spec.
 func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[v1alpha1.LabelCluster]
 	switch o := object.(type) {
@@ -193,6 +193,8 @@ func ofCluster(_ context.Context, object client.Object) []reconcile.Request {
 	case *v1alpha1.CassandraRestore:
 		name = o.Spec.Cluster.Name
 	case *v1alpha1.CassandraBackup:
+		name = o.Spec.Cluster.Name
+	case *v1alpha1.CassandraBackupSchedule:
 		name = o.Spec.Cluster.Name
 	}
 	if name == "" {

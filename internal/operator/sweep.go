@@ -84,9 +84,13 @@ func (r *Sweeps) sweep(ctx context.Context, found *facts.Sweep, key types.Namesp
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
+	retentions, err := r.Reader.LogRetentions(ctx, key)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
 	found.Swept, found.Problems = map[types.UID]*format.Marks{}, map[types.UID]string{}
 	for _, uid := range clusters {
-		marks, err := r.cluster(ctx, in, string(uid))
+		marks, err := r.cluster(ctx, in, uid, retentions[uid])
 		if err != nil {
 			found.Problems[uid] = err.Error()
 		} else if marks != nil {
@@ -96,14 +100,20 @@ func (r *Sweeps) sweep(ctx context.Context, found *facts.Sweep, key types.Namesp
 	return nil
 }
 
-func (r *Sweeps) cluster(ctx context.Context, in store.Store, uid string) (*format.Marks, error) {
+func (r *Sweeps) cluster(ctx context.Context, in store.Store, of types.UID, logs time.Duration) (*format.Marks, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
+	uid := string(of)
 	last, err := sweep.LastMarks(ctx, in, uid)
 	if err != nil || !sweep.Due(last, r.Now()) {
 		return last, err //nolint:wrapcheck // it says what it is about
 	}
-	return sweep.Sweep(ctx, in, uid, garbage.Default, r.Now) //nolint:wrapcheck // so does this
+	if err := sweep.Log(ctx, in, uid, logs, r.Now(), func(ctx context.Context) error {
+		return unread(ctx, r.Reader, of)
+	}); err != nil {
+		return last, err //nolint:wrapcheck // so does this
+	}
+	return sweep.Sweep(ctx, in, uid, garbage.Default, r.Now) //nolint:wrapcheck // and this
 }
 
 // watch has a manager make passes over a store when its spec changes.

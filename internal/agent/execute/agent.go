@@ -58,6 +58,9 @@ type Agent struct {
 		askedAt, measuredAt time.Time
 		schema              string
 	}
+	// log is what is kept of the commit log in a store, and logSaid what was last decided on.
+	log     commitLog
+	logSaid node.Log
 	// unfinishedDue is when what is unfinished may be counted again.
 	unfinishedDue time.Time
 	// certificates are those of the running JVM, and certificatesAt when they were last looked at.
@@ -143,6 +146,7 @@ func (a *Agent) Run(ctx context.Context) {
 		func() { a.followInit(ctx) },
 		func() { a.followJVM(ctx) },
 		func() { a.followVolumes(ctx) },
+		func() { a.followLog(ctx) },
 		func() { a.writeStatus(ctx) },
 	)
 }

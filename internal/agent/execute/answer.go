@@ -213,6 +213,9 @@ type Figures struct {
 	Choice v1alpha1.Metrics
 	// Certificates that the JVM has shown.
 	Certificates []node.Certificate
+	// LogCovered is up to when the commit log is in the store, or, before that, since when it is
+	// kept; zero if it is not.
+	LogCovered time.Time
 }
 
 // Figures as they are now.
@@ -233,6 +236,10 @@ func (a *Agent) Figures() Figures {
 		if c.Served != "" {
 			f.Certificates = append(f.Certificates, c)
 		}
+	}
+	if a.log.Log != nil {
+		from, to, _ := a.log.Covered()
+		f.LogCovered = latest(from, to)
 	}
 	if a.host.Record != nil {
 		f.APIHeard = a.host.Record.HeardAt()

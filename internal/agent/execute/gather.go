@@ -15,8 +15,8 @@ func (a *Agent) gather() node.Facts {
 		Self: a.self, Memory: a.memory, MemoryProblem: a.memoryProblem, Disk: a.disk,
 		Probed: a.probed,
 		Init:   initFacts(a.init, a.initAnswers, a.initProblem), JVM: a.jvm, Peers: a.peers, Doing: a.doing,
-		Certificates: a.certificates,
-		Failures:     make(map[node.ActionKind]node.Failure, len(a.failures)),
+		Certificates: a.certificates, Log: a.logSaid,
+		Failures: make(map[node.ActionKind]node.Failure, len(a.failures)),
 	}
 	for kind, failed := range a.failures {
 		f.Failures[kind] = failed.Failure

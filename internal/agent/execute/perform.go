@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"helenus.io/helenus/internal/agent/archive"
 	"helenus.io/helenus/internal/agent/restore"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
@@ -265,7 +266,12 @@ func (a *Agent) restore(_ *node.Facts, action node.RestoreDisk) effect {
 		if err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
-		return restore.Run(ctx, restore.Host{Threads: a.host.Threads, Store: opened, Disk: a.host.Disk, Say: say}, from)
+		had, err := restore.Run(ctx, restore.Host{Threads: a.host.Threads, Store: opened, Disk: a.host.Disk, Say: say},
+			from)
+		if err != nil || from.PointInTime == nil {
+			return err //nolint:wrapcheck // it says what it is about
+		}
+		return archive.Fetch(ctx, opened, a.host.LogVolume, had, from.PointInTime.Time)
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"path"
 
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/archive"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
 	"helenus.io/helenus/internal/initapi"
@@ -24,11 +26,14 @@ func (a *Agent) startJVM(f *node.Facts, action node.StartJVM) effect {
 		if err := a.addCertificates(action.Start.Configuration.Encryption, files); err != nil {
 			return result{err: err}
 		}
-		if err := a.host.Files.Install(seen.Image.Base, files); err != nil {
-			return result{err: err}
-		}
 		start, err := config.StartOf(rendered, action.Start.Ticket)
 		if err != nil {
+			return result{err: err}
+		}
+		if err := a.replay(action.Start.Ticket, files, &start); err != nil {
+			return result{err: err}
+		}
+		if err := a.host.Files.Install(seen.Image.Base, files); err != nil {
 			return result{err: err}
 		}
 		home := seen.Image.CassandraHome
@@ -44,6 +49,19 @@ func (a *Agent) startJVM(f *node.Facts, action node.StartJVM) effect {
 		}
 		return result{apply: func(a *Agent) { a.seeInit(state) }}
 	}
+}
+
+// replay has the JVM replay the commit log up to a point in time, at each start until the node was
+// NORMAL: later ones are without a ticket.
+func (a *Agent) replay(t *v1alpha1.JoinTicket, files config.Files, start *config.Start) error {
+	if t == nil || t.Restore == nil || t.Restore.PointInTime == nil {
+		return nil
+	}
+	tables, err := archive.Replayed(a.host.LogVolume)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	return start.Replay(files, tables, t.Restore.PointInTime.Time) //nolint:wrapcheck // so does this
 }
 
 // render makes the files of a start. The native transport is always closed at the start; the agent

@@ -36,11 +36,11 @@ type Disk interface {
 
 // Run puts onto the disk all that a node had in a backup, but keyspace system, which says who a
 // node is, and the roles where the ring gets its own. Files that are there and right are kept. It
-// ends with the first error.
-func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) error {
+// ends with the first error. It returns what the node had.
+func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manifest, error) {
 	manifest, err := readManifest(ctx, h.Store, from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var files []func()
 	var done, all int64
@@ -73,7 +73,7 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) error {
 		}
 	}
 	h.Threads.Together(atOnce, files...)
-	return failed
+	return manifest, failed
 }
 
 func readManifest(ctx context.Context, s store.Store, from *v1alpha1.DiskRestore) (*format.Manifest, error) {

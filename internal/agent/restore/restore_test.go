@@ -92,12 +92,12 @@ func TestARestoreIsResumed(t *testing.T) {
 	var done, all int64
 	h.Say = func(d, a int64) { done, all = d, a }
 	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID, Roles: v1alpha1.RolesFresh}
-	if err := restore.Run(t.Context(), h, from); err == nil ||
+	if _, err := restore.Run(t.Context(), h, from); err == nil ||
 		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is not available") {
 		t.Fatalf("error %v", err)
 	}
 	reads.fails, h.Store = "", counted{d, reads.read, ""}
-	if err := restore.Run(t.Context(), h, from); err != nil || done != all || all == 0 {
+	if _, err := restore.Run(t.Context(), h, from); err != nil || done != all || all == 0 {
 		t.Fatalf("%v, %d of %d", err, done, all)
 	}
 	have := func() []string {
@@ -121,7 +121,7 @@ func TestARestoreIsResumed(t *testing.T) {
 		t.Errorf("read more than once: %v", again)
 	}
 	from.Roles = v1alpha1.RolesRestore
-	if err := restore.Run(t.Context(), h, from); err != nil || len(have()) != 6 ||
+	if _, err := restore.Run(t.Context(), h, from); err != nil || len(have()) != 6 ||
 		slices.ContainsFunc(have(), func(f string) bool { return strings.HasPrefix(f, "system/") }) {
 		t.Errorf("with the roles of the backup: %v, %q", err, have())
 	}
@@ -144,7 +144,7 @@ func TestWhatIsNotRestored(t *testing.T) {
 		change(d, from)
 		h := restore.Host{Threads: threads.Goroutines{}, Store: d, Disk: pod.Volume{Name: "data", Directory: volume},
 			Say: func(int64, int64) {}}
-		if err := restore.Run(t.Context(), h, from); err == nil {
+		if _, err := restore.Run(t.Context(), h, from); err == nil {
 			t.Errorf("%s: it is restored", name)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/facts"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const sourceUID types.UID = "11111111-0000-4000-8000-000000000001"
@@ -82,6 +84,55 @@ func TestARingIsMadeFromABackup(t *testing.T) {
 	rules := w.snapshot.Shared.Roles[v1alpha1.AgentServiceAccountName("orders")].Rules
 	if last := rules[len(rules)-1]; last.Resources[0] == "secrets" {
 		t.Errorf("the agents may still read %v", last.ResourceNames)
+	}
+}
+
+// A ring that is made as it was at a time has tickets for the backup that was found, and that time.
+func TestARingIsMadeAsItWas(t *testing.T) {
+	w := restoring(t, 1, 1)
+	at := metav1.NewTime(w.now.Add(-time.Hour))
+	w.snapshot.Cluster.Spec.Bootstrap.Restore.Backup = ""
+	w.snapshot.Cluster.Spec.Bootstrap.Restore.PointInTime = &at
+	seen := 0
+	for range 60 {
+		w.pass()
+		for _, n := range w.snapshot.Records() {
+			if j := n.Record.Spec.Join; j != nil {
+				seen++
+				if j.Restore == nil || j.Restore.Backup != "b1" || !j.Restore.PointInTime.Equal(&at) {
+					t.Fatalf("the ticket is for %+v", j.Restore)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there was no ticket")
+	}
+	w.wantOpen()
+}
+
+// Records say where commit logs are kept, and agents may read the Secret of that store.
+func TestWhereCommitLogsAreKept(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.settle()
+	w.wantOpen()
+	for _, wanted := range []*v1alpha1.CommitLogArchive{
+		{Store: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"}}, MaxDisk: 10}, nil,
+	} {
+		w.snapshot.CommitLog = wanted
+		w.settle()
+		for _, n := range w.snapshot.Records() {
+			if !equality.Semantic.DeepEqual(n.Record.Spec.CommitLog, wanted) {
+				t.Errorf("%s keeps its commit log in %+v, want %+v", n.Name, n.Record.Spec.CommitLog, wanted)
+			}
+		}
+		reads := false
+		for _, rule := range w.snapshot.Shared.Roles[v1alpha1.AgentServiceAccountName("orders")].Rules {
+			reads = reads || rule.Resources[0] == "secrets" && slices.Contains(rule.ResourceNames, "key")
+		}
+		if reads != (wanted != nil) {
+			t.Errorf("agents may read the Secret: %t", reads)
+		}
 	}
 }
 

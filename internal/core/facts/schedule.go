@@ -32,4 +32,8 @@ type BackupSchedule struct {
 	Store bool
 	// Backups of the namespace, the oldest first.
 	Backups []*v1alpha1.CassandraBackup
+	// Keeper is the schedule that keeps the commit logs of the cluster; nil if none does. Records
+	// are those of the cluster, if it is this one.
+	Keeper  *v1alpha1.CassandraBackupSchedule
+	Records []v1alpha1.CassandraNode
 }

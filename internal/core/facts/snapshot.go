@@ -55,6 +55,8 @@ type Snapshot struct {
 	Restores []*v1alpha1.CassandraRestore
 	Backups  []*v1alpha1.CassandraBackup
 	Stores   map[string]*v1alpha1.BackupStoreSpec
+	// CommitLog is where the commit logs of members are to be kept; nil for nowhere.
+	CommitLog *v1alpha1.CommitLogArchive
 	// Hosts are the Kubernetes nodes that pods of the cluster are on, and those where the volumes
 	// of its nodes without a place can be used, by name. One that is missing is gone.
 	Hosts map[string]*corev1.Node

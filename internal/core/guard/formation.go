@@ -40,7 +40,7 @@ func backupIsKnown(of Nodes) []Finding {
 	if b != nil && b.Description != nil {
 		return nil
 	}
-	out := Finding{Message: fmt.Sprintf("backup %s of the cluster with uid %s in store %s is not known: ", r.Backup,
+	out := Finding{Message: fmt.Sprintf("%s of the cluster with uid %s in store %s is not known: ", r.What(),
 		r.Source.UID, r.Store.Name)}
 	if b == nil {
 		out.Message += "nobody has read it yet"
@@ -60,7 +60,7 @@ func backupFits(of Nodes) []Finding {
 	for _, problem := range restore.Problems(of.Cluster, render.WantedNodes(of.Cluster, of.Install),
 		of.Backup.Description) {
 		out = append(out, Finding{Stalled: v1alpha1.ReasonRestoreImpossible,
-			Message: fmt.Sprintf("backup %s cannot be restored: %s", of.Cluster.Spec.Restore().Backup, problem)})
+			Message: fmt.Sprintf("%s cannot be restored: %s", of.Cluster.Spec.Restore().What(), problem)})
 	}
 	return out
 }

@@ -90,6 +90,8 @@ var (
 		"When the certificate ends that Cassandra shows, in Unix time; absent for none.", gauge, "use")
 	AgentAPISilence = ofAgent("api_server_silence_seconds",
 		"Time since the API server last answered; absent for never.", gauge)
+	AgentLogCovered = ofAgent("commit_log_covered_timestamp_seconds",
+		"Up to when all that the node has acknowledged is in the store; absent unless its commit log is kept.", gauge)
 	AgentJVMSilence = ofAgent("jvm_silence_seconds", "Time since the JVM last answered; absent for never.", gauge)
 )
 
@@ -104,5 +106,6 @@ var (
 		DamagedFiles, LastPass}
 	OfOperator = []*Family{FailedPasses, Writes, BackupDue, Passes, Proven}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateStart,
-		AgentCertificateEnd, AgentAPISilence, AgentJVMSilence, CassandraUp}
+		AgentCertificateEnd, AgentAPISilence, AgentJVMSilence, AgentLogCovered,
+		CassandraUp}
 )

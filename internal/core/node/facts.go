@@ -40,6 +40,8 @@ type Facts struct {
 	Configuration Configuration
 	// Certificates of the running JVM, as far as they are known.
 	Certificates []Certificate
+	// Log is what is kept of the commit log in a store.
+	Log Log
 	// Operations that this agent began: they run, or have ended.
 	Operations []Operation
 	// Doing is the action that is being carried out; nil if none is.
@@ -218,4 +220,16 @@ func (j JVM) self() (facts.Endpoint, bool) {
 // livePeer says that an endpoint is another member which this node's gossip hears.
 func (f *Facts) livePeer(e facts.Endpoint) bool {
 	return e.Live && e.HostID != f.JVM.Ring.HostID
+}
+
+// Log is what is kept of the commit log of a member in a store.
+type Log struct {
+	// From when on there is no hole; zero if nothing is in the store yet. Hole is why the last one
+	// before it was.
+	From time.Time
+	Hole string
+	// Problem is why nothing is sent; empty if it is, or has not failed for long. Until is up to
+	// when it was then; zero for never.
+	Problem string
+	Until   time.Time
 }

@@ -35,6 +35,7 @@ func (p *pass) status(last outcome) v1alpha1.CassandraNodeStatus {
 	p.reportDisk(&s)
 	p.reportRing(&s)
 	p.reportCertificates(&s)
+	p.reportLog(&s)
 	p.reportIntents(&s)
 	p.reportConfiguration(&s)
 	p.reportRestarts(&s)
@@ -126,6 +127,23 @@ func (p *pass) reportRing(s *v1alpha1.CassandraNodeStatus) {
 		}
 	}
 	s.Ready = p.ready()
+}
+
+// reportLog says what is kept of the commit log: nothing that changes while all is well.
+func (p *pass) reportLog(s *v1alpha1.CassandraNodeStatus) {
+	l := p.Log
+	if l == (Log{}) || p.Record == nil || p.Record.Spec.CommitLog == nil {
+		return
+	}
+	s.CommitLog = &v1alpha1.CommitLogStatus{Hole: words.Shorten(l.Hole, 512), Problem: words.Shorten(l.Problem, 1024)}
+	if !l.From.IsZero() {
+		at := metav1.NewTime(l.From.Add(time.Second - 1).Truncate(time.Second))
+		s.CommitLog.CoveredFrom = &at
+	}
+	if !l.Until.IsZero() {
+		at := metav1.NewTime(l.Until.Truncate(time.Second))
+		s.CommitLog.CoveredTo = &at
+	}
 }
 
 // ready is the answer to the readiness probe: NORMAL, gossiping, open to clients, wanted so, and

@@ -41,10 +41,22 @@ func NextBackup(s *facts.BackupSchedule, now time.Time) plan.Plan {
 			"CassandraBackupStore of this name in the namespace, or it is being deleted: create it, or name another",
 			of.Spec.Store.Name)
 	}
+	if k := s.Keeper; of.KeepsLogs() && k != nil && k.UID != of.UID {
+		reason, message = v1alpha1.ReasonPointInTimeTaken, fmt.Sprintf("spec.pointInTime: CassandraBackupSchedule %s "+
+			"keeps the commit logs of cluster %s already: set mode Disabled in one of them", k.Name, of.Spec.Cluster.Name)
+	}
 	p.decide(reason, message)
+	status.PointInTime = coverage(s)
+	if of.KeepsLogs() && p.draft.Wake == 0 {
+		p.draft.Wake = lookAgain
+	}
 	var surplus []plan.Write
 	if s.Zone != nil {
+		anchor := anchored(s, own, now)
 		for _, b := range Expired(of.Spec.Keep, s.Zone, own, now) {
+			if b == anchor {
+				continue // with the logs since then, a ring can be made for the time of their retention
+			}
 			surplus = append(surplus, plan.Write{Verb: plan.Delete, Object: plan.Named(b), UID: b.UID,
 				Why: "spec.keep does not keep it"})
 		}

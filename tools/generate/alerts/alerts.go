@@ -198,6 +198,17 @@ func All() []Alert {
 			Commands: []string{"kubectl helenus status orders",
 				"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.message}'"},
 		},
+		{
+			Name: "HelenusCommitLogBehind", Severity: Warning, For: time.Minute,
+			Expression: "time() - " + metrics.AgentLogCovered.Name + " > 300",
+			Summary:    "What the store has of the commit log of " + ofPod + " ended {{ $value }} s ago",
+			Means: "`pointInTime` of a CassandraBackupSchedule is Enabled, and the node does not send its commit log. What " +
+				"it holds back has a share of its disk; of more the oldest is given up, which leaves a time that " +
+				"cannot be restored.",
+			Look: "`status.commitLog.problem` of the CassandraNode, and whether the CassandraBackupStore is `Ready`.",
+			Commands: []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.commitLog}'",
+				"kubectl get cassstore"},
+		},
 
 		{
 			Name: "CassandraMetricsAbsent", Severity: Warning, For: 15 * time.Minute,

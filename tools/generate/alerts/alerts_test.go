@@ -38,6 +38,8 @@ var series = map[string]struct{ fires, silent string }{
 	"HelenusJVMUnreachable": {"helenus_agent_jvm_silence_seconds 0+60x20", "helenus_agent_jvm_silence_seconds 299x20"},
 	"HelenusAPIServerUnreachable": {"helenus_agent_api_server_silence_seconds 0+60x30",
 		"helenus_agent_api_server_silence_seconds 599x30"},
+	"HelenusCommitLogBehind": {"helenus_agent_commit_log_covered_timestamp_seconds 0x30",
+		"helenus_agent_commit_log_covered_timestamp_seconds 0+60x30"},
 	"HelenusAgentFails":      {"helenus_agent_failing_action 0+1x30", "helenus_agent_failing_action 0+1x12 0x9"},
 	"CassandraMetricsAbsent": {"cassandra_up 1 0x20", "cassandra_up 0x14 1 0x14 1"},
 	"CassandraRequestsUnavailable": {`cassandra_client_request_unavailables_total{operation="Read"} 0+1x20`,

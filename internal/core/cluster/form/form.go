@@ -76,7 +76,10 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		state.Seeds, out.State = out.Seeds, state
 		out.Event, out.EventMessage = "RestoringRing", fmt.Sprintf(
 			"%s get their tickets at once, each with what a node of cluster %s/%s had in backup %s", nodes,
-			v.Backup.Description.Cluster.Namespace, v.Backup.Description.Cluster.Name, r.Backup)
+			v.Backup.Description.Cluster.Namespace, v.Backup.Description.Cluster.Name, v.Backup.Description.ID)
+		if r.PointInTime != nil {
+			out.EventMessage += ", and its commit log up to " + r.PointInTime.UTC().Format(time.RFC3339)
+		}
 		return out, nil
 	}
 	var formations []tokens.Formation

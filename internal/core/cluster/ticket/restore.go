@@ -27,8 +27,8 @@ func (s *State) Add(node string, t *v1alpha1.JoinTicket) {
 func Restored(v *assess.View) State {
 	r, b := v.Cluster.Spec.Restore(), v.Backup
 	out := State{
-		Restore: &v1alpha1.DiskRestore{Store: b.Store, Cluster: r.Source.UID, Backup: r.Backup,
-			Roles: cmp.Or(r.Roles, v1alpha1.RolesFresh)},
+		Restore: &v1alpha1.DiskRestore{Store: b.Store, Cluster: r.Source.UID, Backup: b.Description.ID,
+			Roles: cmp.Or(r.Roles, v1alpha1.RolesFresh), PointInTime: r.PointInTime.DeepCopy()},
 		Tokens: map[string][]string{}, Sources: map[string]string{},
 	}
 	for name, source := range restore.Sources(v.Wanted, b.Description) {

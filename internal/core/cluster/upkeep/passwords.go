@@ -76,8 +76,8 @@ func (k *Keeper) asksNobody() bool {
 		!slices.ContainsFunc(open, func(s *ledger.Step) bool { return s.Kind == ledger.MakeRoles })
 }
 
-// secretsOfAgents are those that agents may read: of roles, and of the stores of backups and
-// restores that have not finished.
+// secretsOfAgents are those that agents may read: of roles, and of the stores of commit logs, and
+// of backups and restores that have not finished.
 func (k *Keeper) secretsOfAgents() []string {
 	var out []string
 	if k.HasRoles() {
@@ -93,6 +93,9 @@ func (k *Keeper) secretsOfAgents() []string {
 		if to != nil && !over && !slices.Contains(out, to.SecretName()) {
 			out = append(out, to.SecretName())
 		}
+	}
+	if to := k.CommitLog; to != nil && !slices.Contains(out, to.Store.SecretName()) {
+		out = append(out, to.Store.SecretName())
 	}
 	for _, b := range k.Backups {
 		read(b.Spec.Store.Name, b.Status.Phase.Final())

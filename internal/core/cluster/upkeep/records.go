@@ -66,8 +66,8 @@ func (k *Keeper) correct() {
 	}
 }
 
-// followPolicies has every agent hold to the disruption policy of the spec, and to its choice of
-// metrics, from now on. That disturbs no node.
+// followPolicies has every agent hold to the disruption policy of the spec, to its choice of
+// metrics, and to where commit logs are kept, from now on. That disturbs no node.
 func (k *Keeper) followPolicies() {
 	policy, metrics := render.DisruptionOf(k.Cluster), render.MetricsOf(k.Cluster)
 	for _, n := range k.Records() {
@@ -83,6 +83,11 @@ func (k *Keeper) followPolicies() {
 			!slices.Equal(spec.ExtraMetrics, metrics.Extra) {
 			k.update(n, false, "the choice of metrics has changed", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.TableMetrics, spec.ExtraMetrics = metrics.Tables.DeepCopy(), slices.Clone(metrics.Extra)
+			})
+		}
+		if !equality.Semantic.DeepEqual(n.Record.Spec.CommitLog, k.CommitLog) {
+			k.update(n, false, "where commit logs are kept has changed", func(spec *v1alpha1.CassandraNodeSpec) {
+				spec.CommitLog = k.CommitLog.DeepCopy()
 			})
 		}
 	}
