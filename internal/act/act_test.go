@@ -120,6 +120,25 @@ func TestADeletionAndAnApplyNeedAUID(t *testing.T) {
 	}
 }
 
+// A deletion is of the object that was seen, and of its version where that counts.
+func TestADeletionNamesWhatWasSeen(t *testing.T) {
+	for name, version := range map[string]string{"any version": "", "the version that was seen": "7"} {
+		var asked client.DeleteOptions
+		w := writer(t, interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, _ client.Object,
+			options ...client.DeleteOption) error {
+			asked.ApplyOptions(options)
+			return nil
+		}})
+		done := w.Do(t.Context(), snapshot(), plan.Plan{Writes: []plan.Write{{Verb: plan.Delete,
+			Object: pod("orders-dc1-r1-0"), UID: "seen", ResourceVersion: version}}}, confirmed, &consistency.Store{})
+		p := asked.Preconditions
+		if done.Err != nil || p == nil || p.UID == nil || *p.UID != "seen" ||
+			(p.ResourceVersion == nil) != (version == "") || p.ResourceVersion != nil && *p.ResourceVersion != version {
+			t.Errorf("%s: deleted with %+v: %v", name, p, done.Err)
+		}
+	}
+}
+
 // What a record was created with must be able to go: a ticket above all.
 func TestWhatARecordWasCreatedWithCanBeTakenAway(t *testing.T) {
 	record := &v1alpha1.CassandraNode{

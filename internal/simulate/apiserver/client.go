@@ -212,6 +212,7 @@ func (c *caller) update(ctx context.Context, object client.Object, subresource s
 		return err
 	}
 	r := c.begin(k, Update, subresource, key)
+	r.UID, r.Version = object.GetUID(), object.GetResourceVersion()
 	return c.server.request(ctx, r, func() (func() error, error) {
 		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).update(object)
 		if err != nil {
@@ -271,6 +272,9 @@ func (c *caller) patch(ctx context.Context, object, body client.Object, patch cl
 		verb = Apply
 	}
 	r := c.begin(k, verb, subresource, key)
+	var named metav1.PartialObjectMetadata
+	_ = json.Unmarshal(data, &named) // a patch that is none names nothing
+	r.UID, r.Version = named.UID, named.ResourceVersion
 	return c.server.request(ctx, r, func() (func() error, error) {
 		v, err := c.writing(ctx, k, r, key, o.FieldManager, o.DryRun).patch(patch.Type(), data, o.Force)
 		if err != nil {
@@ -357,6 +361,9 @@ func (c *caller) Delete(ctx context.Context, object client.Object, opts ...clien
 	}
 	o := (&client.DeleteOptions{}).ApplyOptions(opts)
 	r := c.begin(k, Delete, "", key)
+	if p := o.Preconditions; p != nil && p.UID != nil {
+		r.UID = *p.UID
+	}
 	return c.server.request(ctx, r, func() (func() error, error) {
 		err := c.writing(ctx, k, r, key, "", o.DryRun).delete(o.AsDeleteOptions())
 		return func() error { return nil }, err

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Verb is what a request does.
@@ -47,6 +48,9 @@ type Request struct {
 	Namespace   string
 	// Name is empty for lists, and for what gets a generated name.
 	Name string
+	// UID and Version are of the object that a change or a deletion is of; empty for any.
+	UID     types.UID
+	Version string
 
 	resource schema.GroupResource
 }

@@ -1,6 +1,11 @@
 package cassandra
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"helenus.io/helenus/internal/core/ring"
+)
 
 // Sight is what a node sees of its ring that matters to whoever is about to change it.
 type Sight struct {
@@ -41,4 +46,37 @@ func (p *Process) Sight() Sight {
 		s.Changing = append(s.Changing, p.net.name(a))
 	}
 	return s
+}
+
+// Replicas of each keyspace that has some by datacenter.
+func (p *Process) Replicas() map[string]map[string]int {
+	out := map[string]map[string]int{}
+	for name, k := range p.schema {
+		if k.replication.Strategy() != ring.NetworkTopologyStrategy {
+			continue
+		}
+		out[name] = map[string]int{}
+		for _, dc := range k.replication.Datacenters() {
+			out[name][dc] = k.replication.Factor(dc)
+		}
+	}
+	return out
+}
+
+// Stray is a row on the disk of the node that others are to hold, and not this one; empty if there
+// is none.
+func (p *Process) Stray() string {
+	for _, name := range slices.Sorted(maps.Keys(p.disk.data)) {
+		for _, key := range p.disk.keys(name) {
+			if k, exists := p.schema[name]; exists && !slices.Contains(p.natural(k.replication, tokenOf(key)), p.address) {
+				return name + "." + key
+			}
+		}
+	}
+	return ""
+}
+
+// Encrypts says whether the node encrypts towards others, and whether it takes what is not.
+func (p *Process) Encrypts() (encrypts, optional bool) {
+	return p.settings.encryption.encrypts, p.settings.encryption.optional
 }

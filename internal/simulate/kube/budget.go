@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -13,10 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// late is how long the disruption controller may take, which has much else to do: longer than an
+// operator waits between two passes.
+const late = 3 * time.Second
+
 // reviewBudgets has the disruption controller compute what every budget allows.
 func (k *Cluster) reviewBudgets() {
 	if k.budgets == nil {
-		k.budgets = k.line.After(k.soon(), "disruption controller", func() {
+		k.budgets = k.line.After(k.line.Between(10*time.Millisecond, late), "disruption controller", func() {
 			k.budgets = nil
 			for _, b := range k.allBudgets() {
 				k.reviewBudget(&b)

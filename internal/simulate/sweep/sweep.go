@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -36,8 +37,11 @@ type Options struct {
 
 // Report of a sweep.
 type Report struct {
-	// Planned points, and those that were run.
-	Planned, Run int
+	// Planned points, those that were run, and those of them that were run again and had to be the
+	// same.
+	Planned, Run, Again int
+	// Alone are scenarios beside which no fault is injected, whose own run is all there is of them.
+	Alone int
 	// Injected counts the points whose fault fired, which alone count, by scenario and class.
 	Injected map[Row]int
 	// Tried are the combinations of a class, and whether a point of each has injected.
@@ -75,9 +79,13 @@ type job struct {
 func Run(o Options) Report {
 	s := &sweeper{Options: o, report: newReport()}
 	jobs := s.plan()
-	s.report.Planned = len(jobs)
+	s.report.Planned, s.report.Again = len(jobs), (len(jobs)+twice-1)/twice
 	s.parallel(len(jobs), func(i int) {
-		s.count(jobs[i], jobs[i].trial.Run(s.Kinds, jobs[i].expected))
+		result := jobs[i].trial.Run(s.Kinds, jobs[i].expected)
+		if i%twice == 0 && !reflect.DeepEqual(result, jobs[i].trial.Run(s.Kinds, jobs[i].expected)) {
+			result.Violations = append(result.Violations, unlikeItself)
+		}
+		s.count(jobs[i], result)
 	})
 	slices.SortFunc(s.report.Failures, func(a, b Failure) int {
 		return cmp.Compare(a.Trial.String(), b.Trial.String())
@@ -88,6 +96,13 @@ func Run(o Options) Report {
 func newReport() Report {
 	return Report{Injected: map[Row]int{}, Tried: map[trial.Class]map[Combination]bool{}, Began: time.Now()}
 }
+
+// twice is of how many trials one is run twice, and unlikeItself what is wrong with one that is
+// another then.
+const (
+	twice        = 100
+	unlikeItself = "is another run when it is run again"
+)
 
 type sweeper struct {
 	Options
@@ -106,6 +121,9 @@ func (s *sweeper) plan() []job {
 	var jobs []job
 	for i, scenario := range s.Scenarios {
 		result := undisturbed[i]
+		if scenario.Alone {
+			s.report.Alone++
+		}
 		if len(result.Violations) > 0 || scenario.Alone {
 			continue // its end is no measure for others
 		}

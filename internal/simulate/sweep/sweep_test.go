@@ -1,10 +1,13 @@
 package sweep
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/trial"
+	"helenus.io/helenus/internal/simulate/world"
 )
 
 // smallest is the scenario that is swept here.
@@ -57,11 +60,27 @@ func TestASampleHasEveryCombinationFirst(t *testing.T) {
 			trial.ClassCrash: 8, trial.ClassError: 8, trial.ClassRead: 8, trial.ClassAgent: 8, trial.ClassStale: 8,
 			trial.ClassWorld: 8, trial.ClassUser: 8,
 		}})
-	if report.Run != 56 || report.Planned != 56 {
-		t.Errorf("%d of %d points run, want 56", report.Run, report.Planned)
+	if report.Run != 56 || report.Planned != 56 || report.Again != 1 {
+		t.Errorf("%d of %d points run, want 56, and %d twice, want 1", report.Run, report.Planned, report.Again)
 	}
 	for _, f := range report.Failures {
 		t.Errorf("%s: %v", f.Trial, f.Violations)
+	}
+}
+
+// A trial that does not run the same when it is run again has failed.
+func TestATrialThatRunsOtherwiseFails(t *testing.T) {
+	kinds, one := smallest(t)
+	runs, dice := 0, *one
+	dice.Acts = append(slices.Clone(one.Acts), trial.Act{Name: "wait", Do: func(w *world.World) error {
+		runs++
+		w.Line.RunFor(time.Duration(runs) * time.Second)
+		return nil
+	}})
+	report := Run(Options{Kinds: kinds, Scenarios: []*trial.Scenario{&dice}, Seed: 1, Workers: 1,
+		Faults: []string{"conflict"}, Quotas: map[trial.Class]int{trial.ClassError: 1}})
+	if len(report.Failures) != 1 || !slices.Contains(report.Failures[0].Violations, unlikeItself) {
+		t.Errorf("%+v of %d points, want one that %s", report.Failures, report.Run, unlikeItself)
 	}
 }
 

@@ -44,7 +44,7 @@ func Catalogue() []*Scenario {
 		turnsPasswordsOff(),
 		renewsCertificates(), rotatesAuthority(), hasOwnCertificates(),
 		encryptsLivingRing(),
-		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters),
+		scenario("create-2dc", "two datacenters of two racks form a ring together", twoCenters.with(unlikeFactors)),
 
 		threeRacks.late("create-late", "a ring of three racks forms without the node whose host is lost for good "+
 			"when it has its ticket"),
@@ -185,6 +185,8 @@ func alone(s *Scenario) *Scenario {
 	s.Alone = true
 	return s
 }
+
+func unlikeFactors(c *v1alpha1.CassandraCluster) { c.Spec.Datacenters[1].PlannedReplicationFactor = 1 }
 
 func deleteClaims(c *v1alpha1.CassandraCluster) {
 	c.Spec.Volumes.OnClusterDeletion = v1alpha1.ClaimDelete

@@ -42,10 +42,8 @@ type checker struct {
 	// authorities are the credentials of each cluster, by its uid and their use; introduced are
 	// those that are to follow.
 	authorities, introduced map[string]string
-	// lastLedger is the last that was written, and grown says that a ring was once to get a node
-	// more.
+	// lastLedger is the last that was written.
 	lastLedger *ledger.Ledger
-	grown      bool
 	// owners are the clusters of which each host id was a member first.
 	owners map[string]types.UID
 	// served are the datacenters, by the uid of their cluster and their name, that have opened
@@ -66,6 +64,7 @@ type checker struct {
 	// topology of the ring, where one grows.
 	topology topology
 	turn     turn
+	budgets  budgets
 }
 
 func newChecker(r *run) *checker {
@@ -79,6 +78,7 @@ func newChecker(r *run) *checker {
 	}
 	o.pace = pace{checker: o, nodes: map[string]*failing{}}
 	o.topology = topology{checker: o}
+	o.budgets = budgets{checker: o, loose: map[string]time.Time{}, shut: map[string]time.Time{}}
 	o.turn = turn{checker: o, described: map[[2]string]map[facts.Hashes]bool{}, recreated: map[string]bool{},
 		over: map[string]bool{}}
 	r.w.Watch(o.changed)
@@ -107,6 +107,7 @@ func (o *checker) changed(e apiserver.Event) {
 		o.writes++
 		o.lastWrite, o.lastWritten = o.w.Line.Now(), fmt.Sprintf("%s %s %s/%s", w.User, w.Verb, e.Kind, e.Key.Name)
 	}
+	o.budgets.changed(e, byOperator)
 	if operator.Cached(e.New) {
 		o.result.Changes[e.Kind] = append(o.result.Changes[e.Kind], o.w.Line.Now())
 	}
@@ -167,6 +168,17 @@ func (o *checker) changed(e apiserver.Event) {
 			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeClocksDiffer }) {
 			o.violated("clocks: they are said to differ, and all are true")
 		}
+	}
+}
+
+// asks: an operator deletes no object but the one that it saw, and changes neither the ledger nor a
+// record but in the version that it saw. A client that is wrapped is to show what that is good for.
+func (o *checker) asks(r *apiserver.Request) {
+	byVersion := r.Kind == "CassandraNode" || r.Kind == "ConfigMap" && r.Name == v1alpha1.LedgerName(clusterName)
+	changes := r.Subresource == "" && (r.Verb == apiserver.Update || r.Verb == apiserver.Patch)
+	if strings.HasPrefix(r.User, world.UserOperator) && o.Wrap.Client == nil &&
+		(r.Verb == apiserver.Delete && r.UID == "" || byVersion && changes && r.Version == "") {
+		o.violated("I5: %s is of any object of the name, or of any version", r)
 	}
 }
 
@@ -312,15 +324,21 @@ func (o *checker) overBefore(s *ledger.Step) bool {
 // ledger: I8. An open step is closed before the next one is opened, or with the same write. What a
 // user makes of it is not the product's.
 func (o *checker) ledger(e apiserver.Event, m *corev1.ConfigMap, user string) {
-	if m.Name != v1alpha1.LedgerName(clusterName) || e.Type == apiserver.Deleted {
+	if m.Name != v1alpha1.LedgerName(clusterName) {
+		return
+	}
+	if e.Type == apiserver.Deleted {
+		o.budgets.written(nil)
 		return
 	}
 	if user == world.UserPerson {
 		o.lastLedger, _ = ledger.Decode(m.Data, types.UID(m.Labels[v1alpha1.LabelClusterUID]))
+		o.budgets.written(nil)
 		return
 	}
 	old, now := o.lastLedger, o.decode(m)
 	o.lastLedger = now
+	o.budgets.written(now)
 	if old == nil || now == nil || old.ClusterUID != now.ClusterUID || e.Type != apiserver.Modified {
 		return
 	}
@@ -470,7 +488,9 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 	for _, s := range now.Open() {
 		if old.StepByID(s.ID) == nil {
 			o.topology.opened(s, now.Members)
-			o.grown = o.grown || s.Kind == ledger.JoinNode
+			if slices.Contains(moving, s.Kind) && len(old.Members) > 0 {
+				o.budgets.closed(string(s.Kind) + " is opened")
+			}
 		}
 	}
 	for _, s := range now.Suspended {

@@ -87,6 +87,7 @@ func (o *checker) atTheEnd() {
 	}
 	if c.DeletionTimestamp == nil {
 		o.conditions(c, is)
+		o.bySpec(c)
 		o.memory()
 	}
 	if o.may().writes || o.Scenario.LosesDisk && o.Fault != nil && kindOf(o.Fault).class == ClassWorld {

@@ -169,7 +169,7 @@ func (r *run) cleansUpLater() []string {
 	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !waits(r.w) {
 		return nil
 	}
-	return []string{"CassandraCluster" + "/" + clusterName, "ConfigMap/" + v1alpha1.LedgerName(clusterName)}
+	return []string{"CassandraCluster" + "/" + clusterName}
 }
 
 // waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good,

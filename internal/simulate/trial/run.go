@@ -269,6 +269,7 @@ func (r *run) before(request *apiserver.Request) error {
 	if m == nil {
 		return nil
 	}
+	r.checker.asks(request)
 	if request.User == r.second {
 		r.fired()
 	}

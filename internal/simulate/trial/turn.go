@@ -122,6 +122,7 @@ func (t *turn) changed(old, n *v1alpha1.CassandraNode) {
 	if t.asked(n) && !t.asked(old) {
 		t.missed(n, c)
 		t.repaired(n, c)
+		t.budgets.closed("node " + n.Name + " is asked to go down")
 		t.last = n.Name
 	}
 	if !t.inTurn(n) || t.inTurn(old) || t.recreated[n.Name] {

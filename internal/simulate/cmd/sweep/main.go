@@ -232,9 +232,17 @@ func command(f sweep.Failure) string {
 func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	fmt.Fprintln(out)
 	r.Table(out)
-	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time\n", r.Run, r.Planned,
-		time.Since(r.Began).Round(time.Second), r.Rate(), r.Virtual.Round(time.Minute))
-	if len(r.Failures) == 0 {
+	effective := 0
+	for _, injected := range r.Injected {
+		effective += injected
+	}
+	fmt.Fprintf(out, "\n%d of %d points in %s (%s), %s of virtual time; %d without effect, %d run twice, %d scenarios "+
+		"without faults\n", r.Run, r.Planned, time.Since(r.Began).Round(time.Second), r.Rate(),
+		r.Virtual.Round(time.Minute), r.Run-effective, r.Again, r.Alone)
+	switch {
+	case r.Planned == 0 && r.Alone == 0:
+		return errors.New("there is no such point: nothing was tried")
+	case len(r.Failures) == 0:
 		return nil
 	}
 	const most = 30

@@ -1,0 +1,136 @@
+package trial
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/simulate/cassandra"
+)
+
+// bySpec holds the end to the spec, and what is said of the ring to the ring, by the words of the
+// API alone: what a run without a fault does wrong is wrong here, too.
+func (o *checker) bySpec(c *v1alpha1.CassandraCluster) {
+	l := o.lastLedger
+	if l == nil || len(l.Members) == 0 || o.w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))) == nil {
+		return
+	}
+	members := map[string]map[string]bool{} // by datacenter, in Cassandra's words
+	for _, object := range o.w.Server.Objects("CassandraNode") {
+		n := object.(*v1alpha1.CassandraNode)
+		if at := n.Spec.Datacenter + "-" + n.Spec.Rack; !strings.HasPrefix(n.Name, c.Name+"-"+at+"-") {
+			o.violated("the record of node %s says that it is of %s", n.Name, at)
+		}
+		if _, joined := l.Members[n.Name]; joined {
+			dc := n.Spec.Configuration.DatacenterName
+			if members[dc] == nil {
+				members[dc] = map[string]bool{}
+			}
+			members[dc][n.Name] = true
+		}
+	}
+	running := map[string]*cassandra.Process{}
+	for _, s := range o.w.Pods.Sandboxes() {
+		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeNormal) {
+			running[s.Name()] = j
+		}
+	}
+	for name, j := range running {
+		if id, is := l.Members[name]; is && id != j.HostID() {
+			o.violated("the ledger says that node %s is the member %q, and it is %s", name, id, j.HostID())
+		}
+		if row := j.Stray(); row != "" && !cleansUp(l, name) {
+			o.violated("cleanup: node %s holds %s, which it does not own, and no cleanup of it is due", name, row)
+		}
+	}
+	if settled(c) && !slices.ContainsFunc(l.Open(), func(s *ledger.Step) bool { return s.Kind != ledger.RepairTables }) {
+		o.ringBySpec(c, members, running)
+	}
+}
+
+// cleansUp says that the cleanup of a node is under way, due, or is to be when an open join closes.
+func cleansUp(l *ledger.Ledger, node string) bool {
+	return slices.Contains(l.Cleanup, node) || slices.ContainsFunc(slices.Concat(l.Open(), l.Suspended),
+		func(s *ledger.Step) bool {
+			return s.Kind == ledger.JoinNode || s.Kind == ledger.Cleanup && slices.Contains(s.Nodes, node)
+		})
+}
+
+// settled says that the cluster neither refuses its spec, nor waits for anybody, nor is to.
+func settled(c *v1alpha1.CassandraCluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) && len(c.Status.Blocked) == 0 &&
+		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) && !c.Spec.Paused && !c.Spec.Stopped &&
+		!slices.ContainsFunc(c.Status.Notices,
+			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeOperationPostponed })
+}
+
+// ringBySpec is what a ring is of which nothing is left to do.
+func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]map[string]bool,
+	running map[string]*cassandra.Process) {
+	described, planned := map[string]bool{}, map[string]int{}
+	for _, dc := range c.Spec.Datacenters {
+		inside := cmp.Or(dc.DatacenterName, dc.Name)
+		for _, rack := range dc.Racks {
+			nodes := dc.NodesPerRack
+			if rack.Nodes != nil {
+				nodes = *rack.Nodes
+			}
+			for i := range nodes {
+				described[v1alpha1.NodeName(c.Name, dc.Name, rack.Name, i)] = true
+			}
+		}
+		planned[inside] = min(int(dc.PlannedReplicationFactor), len(members[inside]))
+		b, _ := o.w.Server.Object("PodDisruptionBudget",
+			keyOf(v1alpha1.DisruptionBudgetName(c.Name, dc.Name))).(*policyv1.PodDisruptionBudget)
+		if left := len(members[inside]) - 1; b == nil || !evictable(b, left) {
+			o.violated("budget: nothing is open, and evictions do not leave %d pods of datacenter %s, as they may", left,
+				dc.Name)
+		}
+	}
+	joined := map[string]bool{}
+	for _, of := range members {
+		maps.Copy(joined, of)
+	}
+	if !maps.Equal(joined, described) {
+		o.violated("the spec has the nodes %v, and the ring %v", slices.Sorted(maps.Keys(described)),
+			slices.Sorted(maps.Keys(joined)))
+	}
+	for name, j := range running {
+		if !joined[name] {
+			o.violated("node %s is NORMAL, and no member by the ledger", name)
+		}
+		for keyspace, replicas := range j.Replicas() {
+			for _, dc := range slices.AppendSeq(slices.Sorted(maps.Keys(planned)), maps.Keys(replicas)) {
+				want, here := planned[dc]
+				if n := replicas[dc]; n != want && (!here || strings.HasPrefix(keyspace, "system_")) {
+					o.violated("replication: keyspace %s has %d replicas in %s by node %s, and the spec wants %d there",
+						keyspace, n, dc, name, want)
+				}
+			}
+		}
+		mode := cmp.Or(c.Spec.Encryption().Internode, v1alpha1.EncryptionRequired)
+		encrypts, optional := j.Encrypts()
+		if encrypts != (mode != v1alpha1.EncryptionDisabled) ||
+			encrypts && optional == (mode == v1alpha1.EncryptionRequired) {
+			o.violated("security: node %s encrypts: %v, optional: %v, and the spec says %s", name, encrypts, optional, mode)
+		}
+		asks := cmp.Or(c.Spec.AuthenticationMode(), v1alpha1.AuthenticationPassword) == v1alpha1.AuthenticationPassword
+		if j.AsksPassword() != asks {
+			o.violated("security: node %s asks for passwords: %v, and the spec says %v", name, j.AsksPassword(), asks)
+		}
+	}
+}
+
+// evictable says that a budget lets evictions leave so few pods that are ready, and any that is not
+// ready go.
+func evictable(b *policyv1.PodDisruptionBudget, left int) bool {
+	return b.Spec.MinAvailable != nil && b.Spec.MinAvailable.IntValue() == left &&
+		b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
+}
