@@ -97,15 +97,19 @@ func (s *secrets) issued(ctx context.Context, live client.Reader, now time.Time,
 	return certificate, nil
 }
 
-// leftIssued finds the Certificate of a node whose certificate still comes from it, although the
-// spec names no issuer any more.
-func (s *secrets) leftIssued(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
-	node string, secrets []corev1.Secret) error {
-	name := v1alpha1.IssuedName(node)
-	if len(secrets) == 0 || facts.SourceOf(&secrets[len(secrets)-1]) != name {
+// leftIssued finds the Certificate of a node that is left although the spec names no issuer any
+// more: the node still has what was signed for it, or it has been seen.
+func (s *secrets) leftIssued(ctx context.Context, live client.Reader, snapshot *facts.Snapshot, node string,
+	secrets []corev1.Secret) error {
+	name, cluster := v1alpha1.IssuedName(node), client.ObjectKeyFromObject(snapshot.Cluster)
+	s.mutex.Lock()
+	seen := s.known[cluster]["Certificate "+name].certificate != nil
+	delete(s.known[cluster], "Certificate "+name)
+	s.mutex.Unlock()
+	if !seen && (len(secrets) == 0 || facts.SourceOf(&secrets[len(secrets)-1]) != name) {
 		return nil
 	}
-	certificate, err := s.issued(ctx, live, now, client.ObjectKeyFromObject(snapshot.Cluster), name)
+	certificate, err := s.issued(ctx, live, time.Time{}, cluster, name)
 	if snapshot.Given == nil {
 		snapshot.Given = map[string]facts.Given{}
 	}

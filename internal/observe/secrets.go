@@ -111,7 +111,7 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 				return err
 			}
 			if use == v1alpha1.UseClients && cluster.Spec.ClientsIssuer() == nil {
-				if err := s.leftIssued(ctx, live, now, snapshot, o.records.Items[i].Name, o.secrets); err != nil {
+				if err := s.leftIssued(ctx, live, snapshot, o.records.Items[i].Name, o.secrets); err != nil {
 					return err
 				}
 			}

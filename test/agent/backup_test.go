@@ -198,7 +198,8 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := slices.IndexFunc(m.Tables, func(table format.Table) bool { return table.Keyspace == "shop" && table.Name == "rows" })
+	of := slices.IndexFunc(m.Tables,
+		func(table format.Table) bool { return table.Keyspace == "shop" && table.Name == "rows" })
 	file := m.Tables[of].SSTables[len(m.Tables[of].SSTables)-1].Files[0]
 	key := format.BlobKey(string(clusterUID), file.SHA256)
 	content := object(t, to, key)
@@ -213,7 +214,8 @@ func TestBackup(t *testing.T) {
 		t.Errorf("found %+v", found.Damaged)
 	}
 	id := "20260301T050000Z-3"
-	about := &v1alpha1.OperationArguments{Backup: &v1alpha1.BackupArguments{ID: id, Store: spec, Members: []string{member}}}
+	about := &v1alpha1.OperationArguments{Backup: &v1alpha1.BackupArguments{ID: id, Store: spec,
+		Members: []string{member}}}
 	do(id, "snapshot", v1alpha1.OperationSnapshot, &v1alpha1.OperationArguments{Tag: v1alpha1.BackupTagPrefix + id})
 	do(id, "upload", v1alpha1.OperationUpload, about)
 	do(id, "complete", v1alpha1.OperationCompleteBackup, about)

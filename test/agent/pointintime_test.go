@@ -215,7 +215,7 @@ func (w *world) pointInTime(t *testing.T, ordinal int, compression string, spec 
 			late++
 		}
 	}
-	t.Logf("T is %s; %d of %d rows were acknowledged with a timestamp before it, %d are missing; %d later ones are there",
+	t.Logf("T is %s; %d of %d rows were acknowledged with a timestamp before it, %d are missing, %d later ones there",
 		until.UTC(), early, len(k.rows), missing, late)
 	if missing > 0 || late > 0 || early == 0 || early == len(k.rows) || found[-1] == 0 {
 		t.Errorf("it is not the state of that time; row of the backup %d", found[-1])

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,8 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/core/facts"
-	loop "helenus.io/helenus/internal/operator"
 	"helenus.io/helenus/internal/pki"
 )
 
@@ -61,29 +58,15 @@ func (s *signer) sign(ctx context.Context, certificate *unstructured.Unstructure
 	must(s.t, err)
 }
 
-// TestIssuer: an operator, with its own rights, has cert-manager sign what nodes show to clients, as
-// soon as Kubernetes has it and the issuer, takes over what is Ready, and leaves nothing behind when
-// the spec names no issuer any more.
-func TestIssuer(t *testing.T) {
-	in := namespace(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- loop.Run(ctx, withToken(tokenOf(t, "helenus-system", "helenus", nil)), loop.Options{
-			Install:    facts.Install{Version: "dev", AgentImage: "agent", ImageRepository: "cassandra"},
-			Namespaces: []string{in}, MetricsAddress: "0", HealthAddress: "0", InspectAddress: "0",
-			Log: logr.Discard()})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended: %v", err)
-		}
-	})
+// certificatesOfIssuer: the operator has cert-manager sign what nodes show to clients, as soon as
+// Kubernetes has it and the issuer, takes over what is Ready, and leaves nothing behind when the
+// spec names no issuer any more.
+func certificatesOfIssuer(t *testing.T, in string) {
+	t.Helper()
 	signs := newSigner(t, in)
 	user, all := signs.user, signs.user.Resource(clusters).Namespace(in)
 	cluster := base("CassandraCluster")
-	cluster.SetName("demo")
+	cluster.SetName("issued")
 	must(t, unstructured.SetNestedMap(cluster.Object, map[string]any{"clients": map[string]any{"hold": "0s",
 		"issuerRef": map[string]any{"name": "ours"}}}, "spec", "security", "encryption", "certificates"))
 	_, err := all.Create(t.Context(), cluster, metav1.CreateOptions{})
@@ -91,7 +74,7 @@ func TestIssuer(t *testing.T) {
 	stalled := func(words string) {
 		t.Helper()
 		must(t, eventually(t.Context(), "it is stalled: "+words, func(context.Context) (bool, error) {
-			c, err := all.Get(t.Context(), "demo", metav1.GetOptions{})
+			c, err := all.Get(t.Context(), "issued", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
@@ -149,7 +132,7 @@ func TestIssuer(t *testing.T) {
 		}))
 	}
 	shows("the issuer", true)
-	_, err = all.Patch(t.Context(), "demo", types.MergePatchType,
+	_, err = all.Patch(t.Context(), "issued", types.MergePatchType,
 		[]byte(`{"spec":{"security":{"encryption":{"certificates":{"clients":{"issuerRef":null}}}}}}`),
 		metav1.PatchOptions{})
 	must(t, err)

@@ -24,10 +24,9 @@ var (
 	monitors = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "podmonitors"}
 )
 
-// TestPodMonitor: an operator, with its own rights, makes the PodMonitor of a cluster as soon as
-// Kubernetes has the kind, restores it, follows the spec, leaves that of somebody else alone,
-// removes it with mode None and with the cluster, and survives that the kind goes and comes again.
-func TestPodMonitor(t *testing.T) {
+// TestKindsOfOthers: an operator, with its own rights, uses kinds of others where Kubernetes has
+// them.
+func TestKindsOfOthers(t *testing.T) {
 	in := namespace(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -36,12 +35,19 @@ func TestPodMonitor(t *testing.T) {
 			Install:    facts.Install{Version: "dev", AgentImage: "agent", ImageRepository: "cassandra"},
 			Namespaces: []string{in}, MetricsAddress: "0", HealthAddress: "0", InspectAddress: "0", Log: logr.Discard()})
 	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended: %v", err)
-		}
-	})
+	t.Run("PodMonitor", func(t *testing.T) { podMonitors(t, in) })
+	t.Run("Certificate", func(t *testing.T) { certificatesOfIssuer(t, in) })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the operator ended: %v", err)
+	}
+}
+
+// podMonitors: the operator makes the PodMonitor of a cluster as soon as Kubernetes has the kind,
+// restores it, follows the spec, leaves that of somebody else alone, removes it with mode None and
+// with the cluster, and survives that the kind goes and comes again.
+func podMonitors(t *testing.T, in string) {
+	t.Helper()
 	user := dynamicClient(t, server)
 	all, of := user.Resource(clusters).Namespace(in), user.Resource(monitors).Namespace(in)
 	made := func(name string) {

@@ -106,7 +106,7 @@ func scraping(t *testing.T, ring *scene.Ring) *scraper {
 			if err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
-			s.take(t, ctx, pages)
+			s.take(ctx, t, pages)
 			select {
 			case <-ctx.Done():
 			case <-time.After(betweenScrapes):
@@ -116,7 +116,7 @@ func scraping(t *testing.T, ring *scene.Ring) *scraper {
 	return s
 }
 
-func (s *scraper) take(t *testing.T, ctx context.Context, pages map[[2]string][]byte) {
+func (s *scraper) take(ctx context.Context, t *testing.T, pages map[[2]string][]byte) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	at := time.Now()

@@ -28,8 +28,11 @@ const (
 	linkDir = ".helenus/log"
 	// stateFile has what is known of the log, beside the links.
 	stateFile = linkDir + "/state.json"
+	// LongestSync is the longest commitlog_sync_period for which quiet holds, and Cassandra's own.
+	LongestSync = 10 * time.Second
 	// quiet is after how long without growth all that was acknowledged before it is marked:
-	// Cassandra syncs every 10 s, and lets no write wait for more than half of that after it.
+	// Cassandra syncs every LongestSync, and lets no write wait for more than half of that after
+	// it.
 	quiet = 25 * time.Second
 )
 
@@ -230,7 +233,7 @@ func (l *Log) bound(linked []link, now time.Time, most int64) ([]link, error) {
 		}
 		held -= used
 		linked = slices.DeleteFunc(linked, func(o link) bool { return o == s })
-		l.interrupt(now, s.Name+" was given up: what was not sent yet had more than its share of the disk")
+		l.interrupt(now, s.Name+" was deleted: what was not sent yet had more than its share of the disk")
 	}
 	return linked, nil
 }
@@ -346,7 +349,7 @@ func (l *Log) send(ctx context.Context, to store.Store, cluster string, s link) 
 	}
 	file, err := l.volume.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was given up just now
+		return nil // it was deleted just now
 	}
 	if err != nil {
 		return err

@@ -3,11 +3,13 @@ package execute
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/archive"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/node"
 )
 
@@ -54,9 +56,9 @@ func (a *Agent) followLog(ctx context.Context) {
 		})
 }
 
-// logWanted is where the log is to be kept, and of which member; nil for nowhere. It is not known
-// before a record is. The lock is held.
-func (a *Agent) logWanted() (wanted *v1alpha1.CommitLogArchive, hostID string, known bool) {
+// logWanted is where the log is to be kept, of which member, and how long Cassandra may acknowledge
+// what is not in it; nil for nowhere. It is not known before a record is. The lock is held.
+func (a *Agent) logWanted() (wanted *v1alpha1.CommitLogArchive, hostID string, sync time.Duration, known bool) {
 	var record *v1alpha1.CassandraNode
 	if a.host.Record != nil {
 		record, known = a.host.Record.Record()
@@ -66,15 +68,15 @@ func (a *Agent) logWanted() (wanted *v1alpha1.CommitLogArchive, hostID string, k
 		record = memory.Record.Object(a.self.Node)
 	}
 	if record == nil || memory.Member == nil || memory.LeftAt != nil {
-		return nil, "", known
+		return nil, "", 0, known
 	}
-	return record.Spec.CommitLog, memory.Member.HostID, true
+	return record.Spec.CommitLog, memory.Member.HostID, config.SyncPeriod(&record.Spec.Configuration), true
 }
 
 // LookAtLog links what has appeared of the log.
 func (a *Agent) LookAtLog() {
 	a.mu.Lock()
-	wanted, hostID, known := a.logWanted()
+	wanted, hostID, sync, known := a.logWanted()
 	l, now := &a.log, a.host.Threads.Now()
 	if l.Log != nil && (known && wanted == nil || l.hostID != hostID) {
 		_ = l.Close()
@@ -91,6 +93,10 @@ func (a *Agent) LookAtLog() {
 				l.cleared = err == nil
 			}
 			return err //nolint:wrapcheck // it says what it is about
+		}
+		if sync > archive.LongestSync {
+			return fmt.Errorf("commitlog_sync_period is %s: with more than %s it is not known what the log has", sync,
+				archive.LongestSync)
 		}
 		opened := l.Log
 		if opened == nil {
@@ -113,7 +119,7 @@ func (a *Agent) LookAtLog() {
 // UploadLog sends what has grown of the log, and says when to do so again.
 func (a *Agent) UploadLog(ctx context.Context) time.Duration {
 	a.mu.Lock()
-	wanted, _, _ := a.logWanted()
+	wanted, _, _, _ := a.logWanted()
 	opened := a.log.Log
 	a.mu.Unlock()
 	if wanted == nil || opened == nil {

@@ -23,9 +23,23 @@ func HintWindow(c *v1alpha1.NodeConfiguration) time.Duration {
 		!bytes.Equal(v.Raw, []byte("[]")) {
 		return 0
 	}
-	const window = "max_hint_window"
-	setting, raw := table.Lookup(window), []byte(`"`+table.Lookup(window).Default+`"`)
-	for _, name := range table.Names(window) {
+	return duration(c, table, "max_hint_window")
+}
+
+// SyncPeriod is how long Cassandra may acknowledge writes that are not in its commit log yet, as
+// the user sets it; 0 where the image does.
+func SyncPeriod(c *v1alpha1.NodeConfiguration) time.Duration {
+	table, err := settings.For(c.Version)
+	if err != nil {
+		return 0
+	}
+	return duration(c, table, "commitlog_sync_period")
+}
+
+// duration is a setting under any of its names, or its default.
+func duration(c *v1alpha1.NodeConfiguration, table *settings.Table, of string) time.Duration {
+	setting, raw := table.Lookup(of), []byte(`"`+table.Lookup(of).Default+`"`)
+	for _, name := range table.Names(of) {
 		if v, set := c.CassandraYaml[name]; set && !v.IsNull() {
 			setting, raw = table.Lookup(name), v.Raw
 		}

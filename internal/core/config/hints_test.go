@@ -27,3 +27,17 @@ func TestHintWindow(t *testing.T) {
 		}
 	}
 }
+
+func TestSyncPeriod(t *testing.T) {
+	for version, of := range map[string]map[string]time.Duration{
+		"4.1.10": {`{"commitlog_sync_period":"1m"}`: time.Minute, `{"commitlog_sync_period_in_ms":20000}`: 20 * time.Second},
+		"5.0.9":  {`{"commitlog_sync_period":"10s"}`: 10 * time.Second, `{"commitlog_sync":"batch"}`: 0, `{}`: 0},
+	} {
+		for text, want := range of {
+			c := &v1alpha1.NodeConfiguration{Version: version, CassandraYaml: settingsOf(text)}
+			if got := SyncPeriod(c); got != want {
+				t.Errorf("%s with %s: %s, want %s", version, text, got, want)
+			}
+		}
+	}
+}

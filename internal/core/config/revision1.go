@@ -217,8 +217,8 @@ func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 	if node.Address.Is6() {
 		firm = append(firm, "-Djava.net.preferIPv4Stack=false")
 	}
-	// Gossip counts as settled after 1 s instead of 8 s: that CQL opens is decided by what its peers
-	// see, not by time. The ring delay stays as it is.
+	// Gossip counts as settled after 1 s instead of 8 s: that CQL opens is decided by what its
+	// peers see, not by time. The ring delay stays as it is.
 	firm = append(firm,
 		"-Dcassandra.gossip_settle_min_wait_ms=500",
 		"-Dcassandra.gossip_settle_interval_ms=250",

@@ -112,9 +112,10 @@ func All() []Alert {
 		{
 			Name: "HelenusBackupDamaged", Severity: Warning,
 			Expression: metrics.DamagedFiles.Name + " > 0",
-			Summary:    "{{ $value }} files of the backup of " + ofCluster + " that was verified last are missing or damaged",
-			Means: "No ring can be made from this backup. The next backup uploads damaged files again that a node has " +
-				"yet, and is verified in its turn.",
+			Summary: "{{ $value }} files of the backup of " + ofCluster + " that was verified last are missing or " +
+				"damaged",
+			Means: "No ring can be made from this backup. The next backup uploads damaged files again that a node " +
+				"has yet, and is verified in its turn.",
 			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files cover the " +
 				"same ranges. Take another backup, and find out who changes objects of the bucket.",
 			Commands: []string{"kubectl helenus backups orders", "kubectl helenus backup orders --store main --wait"},
@@ -203,8 +204,8 @@ func All() []Alert {
 			Expression: "time() - " + metrics.AgentLogCovered.Name + " > 300",
 			Summary:    "What the store has of the commit log of " + ofPod + " ended {{ $value }} s ago",
 			Means: "`pointInTime` of a CassandraBackupSchedule is Enabled, and the node does not send its commit log. What " +
-				"it holds back has a share of its disk; of more the oldest is given up, which leaves a time that " +
-				"cannot be restored.",
+				"was not sent yet may take a share of its disk; of more the oldest is deleted, which leaves a time " +
+				"that cannot be restored.",
 			Look: "`status.commitLog.problem` of the CassandraNode, and whether the CassandraBackupStore is `Ready`.",
 			Commands: []string{"kubectl get cassandranode orders-dc1-r1-0 -o jsonpath='{.status.commitLog}'",
 				"kubectl get cassstore"},

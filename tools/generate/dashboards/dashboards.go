@@ -147,6 +147,8 @@ func All() []Dashboard {
 		{Name: "backup-and-repair", Title: "Helenus / Backup and repair", Panels: []Panel{
 			{"Time since the last complete backup", "time() - helenus_cluster_last_backup_timestamp_seconds{" +
 				ofCluster + "}", "time", "s"},
+			{"Age of the verified backup",
+				"time() - helenus_cluster_last_verified_backup_timestamp_seconds{" + ofCluster + "}", "time", "s"},
 			{"Backups of schedules: how late the next complete one is",
 				"clamp_min(time() - helenus_backup_due_timestamp_seconds{" + ofCluster + "}, 0)", "{{schedule}}", "s"},
 			{"Time until the next backup of a schedule",
