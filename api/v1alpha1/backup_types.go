@@ -217,8 +217,8 @@ type CassandraBackupStatus struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 
 	// Conditions: Reconciling until it has finished, then Complete or Failed, and Stalled with
-	// Failed. Each is there only while it is True. Verified is there once it was verified, and False
-	// if a file is missing or damaged.
+	// Failed. Each is there only while it is True. Verified is there once it was verified, and
+	// False if a file is missing or damaged.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -237,8 +237,8 @@ type CassandraBackupStatus struct {
 	Nodes []BackupNode `json:"nodes,omitempty"`
 }
 
-// AnnotationVerify of a CassandraBackup has it verified: the percentage of files that are read whole,
-// @ and when that was asked for, such as 100%@2026-03-01T12:00:00Z.
+// AnnotationVerify of a CassandraBackup has it verified: the percentage of files that are read
+// whole, @ and when that was asked for, such as 100%@2026-03-01T12:00:00Z.
 const AnnotationVerify = Group + "/verify"
 
 // ConditionVerified of a CassandraBackup is True if its last verification has found all files.

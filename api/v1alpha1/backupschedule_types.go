@@ -133,7 +133,7 @@ type PointInTime struct {
 	Retention metav1.Duration `json:"retention,omitempty"`
 
 	// MaxDisk is the share, in percent, of the volume with the commit log that segments may have
-	// which were not sent yet and which Cassandra needs no more. The oldest of more are given up.
+	// which were not sent yet and which Cassandra needs no more. The oldest of more are deleted.
 	// Default: 10.
 	// +optional
 	// +kubebuilder:default=10

@@ -107,8 +107,8 @@ type Certificates struct {
 	// +optional
 	Internode *InternodeAuthority `json:"internode,omitempty"`
 
-	// Clients is whose certificates nodes show to clients, and how the authority is replaced that has
-	// signed them.
+	// Clients is whose certificates nodes show to clients, and how the authority is replaced that
+	// has signed them.
 	// +optional
 	Clients *ClientsAuthority `json:"clients,omitempty"`
 
@@ -130,25 +130,26 @@ type InternodeAuthority struct {
 	RotatedAt *metav1.Time `json:"rotatedAt,omitempty"`
 }
 
-// ClientsAuthority is whose certificates nodes show to clients, and how the certificate authority by
-// which clients know the nodes is replaced.
+// ClientsAuthority is whose certificates nodes show to clients, and how the certificate authority
+// by which clients know the nodes is replaced.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.secretName) || !has(self.rotatedAt)`,message=`security.encryption.certificates.clients: rotatedAt replaces the authority that Helenus makes, and secretName is a certificate of your own: set one of them`
 // +kubebuilder:validation:XValidation:rule=`!has(self.issuerRef) || !has(self.secretName) && !has(self.rotatedAt)`,message=`security.encryption.certificates.clients: with issuerRef certificates come from cert-manager: secretName and rotatedAt must not be set`
 type ClientsAuthority struct {
 	// SecretName is a Secret of your own with the certificate that all nodes show to clients: its
-	// tls.crt with intermediate certificates behind it, its tls.key, and in ca.crt the authorities by
-	// which clients know the nodes, and nodes the certificates of clients. Helenus copies it into the
-	// Secret of each node, looks at it every minute, and never writes it. What is wrong with it is
-	// refused, and nodes keep what they have. Default: Helenus signs a certificate for each node.
+	// tls.crt with intermediate certificates behind it, its tls.key, and in ca.crt the authorities
+	// by which clients know the nodes, and nodes the certificates of clients. Helenus copies it
+	// into the Secret of each node, looks at it every minute, and never writes it. What is wrong
+	// with it is refused, and nodes keep what they have. Default: Helenus signs a certificate for
+	// each node.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')`,messageExpression=`'security.encryption.certificates.clients.secretName "' + self + '" must be the name of a Secret: lower-case letters, digits, hyphens and dots'`
 	SecretName string `json:"secretName,omitempty"`
 
-	// IssuerRef has cert-manager sign a certificate for each node, by an Issuer of the namespace or a
-	// ClusterIssuer. It must sign for IP addresses and for names of Services, and give its own
+	// IssuerRef has cert-manager sign a certificate for each node, by an Issuer of the namespace or
+	// a ClusterIssuer. It must sign for IP addresses and for names of Services, and give its own
 	// certificate as ca.crt, as issuers of the types CA and Vault do.
 	// +optional
 	IssuerRef *CertificateIssuer `json:"issuerRef,omitempty"`

@@ -68,8 +68,8 @@ const (
 	AnnotationSince = "helenus.io/since"
 	// AnnotationAddress is the address of the pod that the certificate in a Secret names.
 	AnnotationAddress = Group + "/address"
-	// AnnotationSource is the Secret of which the certificate in a Secret is a copy, and the hash of
-	// what it had.
+	// AnnotationSource is the Secret of which the certificate in a Secret is a copy, and the hash
+	// of what it had.
 	AnnotationSource = Group + "/source"
 	// AnnotationContent is the hash of what Helenus has put into a Secret.
 	AnnotationContent = Group + "/content"
@@ -164,7 +164,8 @@ func AuthorityName(cluster string, use CertificateUse) string {
 	return cluster + "-" + string(use) + "-ca"
 }
 
-// IssuedName is the Certificate of a node, and the Secret in which cert-manager keeps what it signs.
+// IssuedName is the Certificate of a node, and the Secret in which cert-manager keeps what it
+// signs.
 func IssuedName(node string) string { return node + "-clients-issued" }
 
 // CertificateName is the Secret with a certificate of a node.

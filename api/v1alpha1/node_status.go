@@ -154,8 +154,8 @@ type CommitLogStatus struct {
 	// +optional
 	CoveredFrom *metav1.Time `json:"coveredFrom,omitempty"`
 
-	// CoveredTo is up to when it is there, if that ends more than five minutes ago. Not set while it
-	// follows.
+	// CoveredTo is up to when it is there, if that ends more than five minutes ago. Not set while
+	// it follows.
 	// +optional
 	CoveredTo *metav1.Time `json:"coveredTo,omitempty"`
 

@@ -186,8 +186,8 @@ func objects(t *testing.T, in store.Store) (keys []string) {
 	return keys
 }
 
-// The newest backup of a schedule is verified in its store, an older one if somebody asks for it, and
-// what is damaged is named and noted.
+// The newest backup of a schedule is verified in its store, an older one if somebody asks for it,
+// and what is damaged is named and noted.
 func TestABackupIsVerifiedInItsStore(t *testing.T) {
 	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
 		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}

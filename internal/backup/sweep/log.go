@@ -17,9 +17,10 @@ const unused = 7 * 24 * time.Hour
 // askedFor begins the id of a backup.
 const askedFor = "20060102T150405Z"
 
-// Log deletes what no restore to a time of the retention reads of the commit logs of a cluster: what
-// was written before the latest backup from before that, or, if there is none, before the oldest
-// one. Retention is 0 where logs are not kept any more. Unread fails while a log may be read.
+// Log deletes what no restore to a time of the retention reads of the commit logs of a cluster:
+// what was written before the latest backup from before that, or, if there is none, before the
+// oldest one. Retention is 0 where logs are not kept any more. Unread fails while a log may be
+// read.
 func Log(ctx context.Context, s store.Store, cluster string, retention time.Duration, now time.Time,
 	unread func(context.Context) error) error {
 	if retention == 0 {

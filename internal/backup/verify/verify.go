@@ -139,8 +139,8 @@ func (v *verifying) part(ctx context.Context, first, last byte) error {
 
 func (v *verifying) in(sum garbage.Sum) bool { return sum[0] >= v.first && sum[0] <= v.last }
 
-// lost is what is wrong with a description or a manifest by the error of reading it; empty if it may
-// be right.
+// lost is what is wrong with a description or a manifest by the error of reading it; empty if it
+// may be right.
 func lost(err error) string {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/time/rate"
@@ -29,7 +30,9 @@ type bucket struct {
 	unlisted string
 	once     map[string]bool
 	fails    error
-	read     int
+
+	mu   sync.Mutex
+	read int
 }
 
 func (b *bucket) List(ctx context.Context, prefix string, each func(store.Object) error) error {
@@ -43,6 +46,8 @@ func (b *bucket) List(ctx context.Context, prefix string, each func(store.Object
 
 func (b *bucket) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 	if strings.Contains(key, "/blobs/") {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.read++
 		if b.fails != nil {
 			return nil, b.fails

@@ -70,8 +70,16 @@ func KeyspacesOf(r *facts.Ring) []ring.Keyspace {
 // SystemReplication is how many replicas the system keyspaces are to have, by the datacenter's name
 // in Cassandra: as many as keyspaces of the user will have, with fewer members their number. Those
 // that are to leave do not count.
-func (v *View) SystemReplication() map[string]int32 {
-	members := v.membersByDatacenter()
+func (v *View) SystemReplication() map[string]int32 { return v.systemReplication(v.Leaves) }
+
+// FormedReplication is that of a ring that has just formed: those that are to leave count, since a
+// leave lowers it, and nothing would raise it if they are to stay after all.
+func (v *View) FormedReplication() map[string]int32 {
+	return v.systemReplication(func(string) bool { return false })
+}
+
+func (v *View) systemReplication(but func(name string) bool) map[string]int32 {
+	members := v.membersByDatacenter(but)
 	out := map[string]int32{}
 	for i := range v.Cluster.Spec.Datacenters {
 		dc := &v.Cluster.Spec.Datacenters[i]
@@ -91,10 +99,10 @@ func (v *View) OneReplica() map[string]int32 {
 	return out
 }
 
-func (v *View) membersByDatacenter() map[string]int32 {
+func (v *View) membersByDatacenter(but func(name string) bool) map[string]int32 {
 	out := map[string]int32{}
 	for name := range v.Ledger.Members {
-		if !v.Leaves(name) {
+		if !but(name) {
 			out[v.DatacenterOf(name)]++
 		}
 	}
@@ -114,7 +122,7 @@ func (v *View) PlannedReplication() map[string]int32 {
 // made use of: what it was formed with, and what its members allow since. A factor that was only
 // written down can be taken back.
 func (v *View) UsedReplication() map[string]int32 {
-	members := v.membersByDatacenter()
+	members := v.membersByDatacenter(v.Leaves)
 	out := v.PlannedReplication()
 	maps.DeleteFunc(out, func(dc string, _ int32) bool { return !v.Ledger.IsFormed(dc) })
 	for dc, factor := range out {

@@ -62,6 +62,21 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 	}
 }
 
+// The user takes a rack out while the ring forms: its node leaves then, and stays if the rack is
+// put back.
+func TestReplicasOfARingThatHasJustFormed(t *testing.T) {
+	s := newScene(t)
+	s.formed()
+	s.Cluster.Spec.Datacenters[0].Racks = s.Cluster.Spec.Datacenters[0].Racks[1:]
+	v := s.view()
+	if got, want := v.FormedReplication(), map[string]int32{"dc1": 3}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := v.SystemReplication(), map[string]int32{"dc1": 2}; !maps.Equal(got, want) {
+		t.Errorf("without the one that leaves %v, want %v", got, want)
+	}
+}
+
 // The ring is seen by the first member that is NORMAL.
 func TestByWhomTheRingIsSeen(t *testing.T) {
 	for name, second := range map[string]*facts.Ring{"without a JVM": nil, "on its way": {Mode: facts.ModeJoining}} {

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// verifyAgain is when a verification that the schedule wants and that has failed is tried again.
+	// verifyAgain is when a verification that the schedule wants and that has failed is tried
+	// again.
 	verifyAgain = 30 * time.Minute
 	// verifyLook is how long a change of the schedule may be missed.
 	verifyLook = time.Hour

@@ -97,8 +97,8 @@ func TestVerificationDue(t *testing.T) {
 	}
 }
 
-// What was found is in the status, a condition and an Event; what could not be found out leaves what
-// was found before.
+// What was found is in the status, a condition and an Event; what could not be found out leaves
+// what was found before.
 func TestNextVerification(t *testing.T) {
 	v := toVerify()
 	step := func(found *facts.VerifiedBackup, problem string, says ...string) {

@@ -25,6 +25,11 @@ func encrypted(e v1alpha1.Encryption) func(*v1alpha1.CassandraClusterSpec) {
 	return func(s *v1alpha1.CassandraClusterSpec) { s.Security = &v1alpha1.Security{Encryption: &e} }
 }
 
+func issuedBy(issuer v1alpha1.CertificateIssuer) func(*v1alpha1.CassandraClusterSpec) {
+	return encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+		Clients: &v1alpha1.ClientsAuthority{IssuerRef: &issuer}}})
+}
+
 // What becomes of a change of a field once the ring is formed.
 const (
 	applies = "applies"
@@ -87,6 +92,15 @@ var fields = map[string]struct {
 		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
 			Clients: &v1alpha1.ClientsAuthority{Hold: &metav1.Duration{Duration: time.Hour}}}}), applies,
 	},
+	"security.encryption.certificates.clients.secretName": {
+		encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Clients: &v1alpha1.ClientsAuthority{SecretName: "ours"}}}), applies,
+	},
+	"security.encryption.certificates.clients.issuerRef.name": {issuedBy(v1alpha1.CertificateIssuer{Name: "ours"}), written},
+	"security.encryption.certificates.clients.issuerRef.kind": {
+		issuedBy(v1alpha1.CertificateIssuer{Name: "ours", Kind: "ClusterIssuer"}), written},
+	"security.encryption.certificates.clients.issuerRef.group": {
+		issuedBy(v1alpha1.CertificateIssuer{Name: "ours", Group: "example.com"}), written},
 	"security.networkPolicy.mode": {managed(v1alpha1.NetworkPolicy{}), written},
 	"security.networkPolicy.clients": {managed(v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{}}),
 		written},

@@ -250,7 +250,7 @@ func TestWhichDatacenterIsNotStopped(t *testing.T) {
 	accept("cart")
 	w.settled()
 	w.wantDC2Down()
-	w.change(setting("concurrent_reads", "32")) // which nobody's cart holds up
+	w.change(setting("concurrent_reads", "32")) // which waits for no keyspace
 	for range 6 {
 		w.settled()
 	}

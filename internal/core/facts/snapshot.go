@@ -37,8 +37,8 @@ type Snapshot struct {
 	// Trust is what Secrets with certificates of Cassandra hold, by their names. Where the user has
 	// certificates of his own, that of the authority is what those say.
 	Trust map[string]Trust
-	// Given are the certificates for clients that Helenus does not sign, by nodes; one for all nodes
-	// has no name. NoIssuer says why cert-manager cannot sign any; empty if it can.
+	// Given are the certificates for clients that Helenus does not sign, by nodes; one for all
+	// nodes has no name. NoIssuer says why cert-manager cannot sign any; empty if it can.
 	Given    map[string]Given
 	NoIssuer string
 	// Passwords of a ring that asks for them, or is to.

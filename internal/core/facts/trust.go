@@ -32,8 +32,8 @@ type Trust struct {
 // Given is a certificate that Helenus has not signed, in a Secret.
 type Given struct {
 	Secret string
-	// Missing says that there is no such Secret; Problem why what it has cannot be used, empty if it
-	// can.
+	// Missing says that there is no such Secret; Problem why what it has cannot be used, empty if
+	// it can.
 	Missing bool
 	Problem string
 	// Content is the hash of it.
@@ -44,7 +44,8 @@ type Given struct {
 	Certificate *unstructured.Unstructured
 }
 
-// SourceOf is the Secret of which the certificate of a node is a copy; empty if Helenus has signed it.
+// SourceOf is the Secret of which the certificate of a node is a copy; empty if Helenus has signed
+// it.
 func SourceOf(leaf *corev1.Secret) string {
 	if leaf == nil {
 		return ""

@@ -82,8 +82,8 @@ func (p *pass) wasStable(endedAt time.Time) bool {
 	return normal != nil && endedAt.Sub(*normal) >= stableAfter
 }
 
-// backOffOf is how long to wait after so many deaths in a row. The first restart does not wait: most
-// deaths are single.
+// backOffOf is how long to wait after so many deaths in a row. The first restart does not wait:
+// most deaths are single.
 func backOffOf(row int) time.Duration {
 	if row <= 1 {
 		return 0

@@ -26,8 +26,8 @@ func IssuerKind(of *v1alpha1.CertificateIssuer) schema.GroupVersionKind {
 		Kind: cmp.Or(of.Kind, "Issuer")}
 }
 
-// Issued has cert-manager sign what a node shows to clients, with the names and the address by which
-// they reach it.
+// Issued has cert-manager sign what a node shows to clients, with the names and the address by
+// which they reach it.
 func Issued(cluster *v1alpha1.CassandraCluster, record *v1alpha1.CassandraNode,
 	address string) *unstructured.Unstructured {
 	owner, issuer := OwnerOf(cluster), cluster.Spec.ClientsIssuer()

@@ -98,7 +98,8 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 	return d
 }
 
-// cover finds who else has the ranges of a table of a node; of all its keyspaces without a manifest.
+// cover finds who else has the ranges of a table of a node; of all its keyspaces without a
+// manifest.
 func (d *damage) cover(t *v1alpha1.DamagedTable, f facts.DamagedFile) {
 	by := map[string]bool{}
 	for keyspace, placed := range d.placed {

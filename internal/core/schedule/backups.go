@@ -43,7 +43,8 @@ func NextBackup(s *facts.BackupSchedule, now time.Time) plan.Plan {
 	}
 	if k := s.Keeper; of.KeepsLogs() && k != nil && k.UID != of.UID {
 		reason, message = v1alpha1.ReasonPointInTimeTaken, fmt.Sprintf("spec.pointInTime: CassandraBackupSchedule %s "+
-			"keeps the commit logs of cluster %s already: set mode Disabled in one of them", k.Name, of.Spec.Cluster.Name)
+			"keeps the commit logs of cluster %s already: set mode Disabled in one of them", k.Name,
+			of.Spec.Cluster.Name)
 	}
 	p.decide(reason, message)
 	status.PointInTime = coverage(s)
@@ -85,7 +86,8 @@ func outcome(own []*v1alpha1.CassandraBackup, status *v1alpha1.CassandraBackupSc
 		}
 		if of := b.Status.Verified; of != nil && of.At != nil &&
 			(status.LastVerified == nil || !of.At.Before(&status.LastVerified.At)) {
-			status.LastVerified = &v1alpha1.ScheduledVerification{Name: b.Name, At: *of.At, DamagedFiles: of.DamagedFiles}
+			status.LastVerified = &v1alpha1.ScheduledVerification{Name: b.Name, At: *of.At,
+				DamagedFiles: of.DamagedFiles}
 		}
 	}
 }

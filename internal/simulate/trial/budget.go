@@ -18,8 +18,8 @@ import (
 type budgets struct {
 	*checker
 	// idle is since when nothing is open, busy since when a step moves ranges or takes nodes down,
-	// loose since when a datacenter's budget lets pods go, and shut since when it lets fewer go than
-	// it may when nothing is open.
+	// loose since when a datacenter's budget lets pods go, and shut since when it lets fewer go
+	// than it may when nothing is open.
 	idle, busy  time.Time
 	loose, shut map[string]time.Time
 }
@@ -50,7 +50,8 @@ func (b *budgets) changed(e apiserver.Event, byOperator bool) {
 		always := unready != nil && *unready == policyv1.AlwaysAllow
 		note(b.loose, name, now, gone || budget.Status.ObservedGeneration != budget.Generation ||
 			budget.Status.DisruptionsAllowed > 0 || always)
-		// Of those that are not ready one may be a node that joins, or a replica that a step waits for.
+		// Of those that are not ready one may be a node that joins, or a replica that a step waits
+		// for.
 		if left := budget.Spec.MinAvailable; byOperator && !gone && !b.busy.IsZero() &&
 			(left == nil || left.IntValue() < b.members(name) || always) {
 			b.violated("budget: evictions may leave %v of the %d members of datacenter %s from now on, and %s is open",
@@ -74,7 +75,8 @@ func (b *budgets) changed(e apiserver.Event, byOperator bool) {
 			keyOf(v1alpha1.DisruptionBudgetName(c.Name, dc.Name))).(*policyv1.PodDisruptionBudget)
 		if at, loose := b.loose[dc.Name]; loose && !b.busy.IsZero() &&
 			min(since(at), since(b.busy)) > b.bound(repairedIn) {
-			b.violated("budget: pods of datacenter %s can be evicted all the while, and %s is open", dc.Name, l.Step.Kind)
+			b.violated("budget: pods of datacenter %s can be evicted all the while, and %s is open", dc.Name,
+				l.Step.Kind)
 		}
 		note(b.shut, dc.Name, now, budget != nil && !evictable(budget, b.members(dc.Name)-1))
 		if at, shut := b.shut[dc.Name]; shut && !b.idle.IsZero() && min(since(b.idle), since(at)) > b.bound(reopenedIn) {

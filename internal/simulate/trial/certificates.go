@@ -23,19 +23,19 @@ import (
 // renewsCertificates has the certificates of a ring live for an hour: they are renewed several
 // times while it serves.
 func renewsCertificates() *Scenario {
-	before := map[string]bool{}
 	return scenario("renew-certificates", "the certificates between nodes, and towards clients, are renewed again and "+
 		"again", threeRacks.with(func(c *v1alpha1.CassandraCluster) {
 		c.Spec.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
 			Lifetime: &metav1.Duration{Duration: time.Hour}}}
 	}),
 		Act{Name: "look at them", Do: func(w *world.World) error {
-			clear(before)
+			before := map[string]bool{}
 			for _, p := range jvms(w) {
 				for _, serial := range shown(p, w.Line.Now()) {
 					before[serial] = true
 				}
 			}
+			w.Kept = before
 			if len(before) != 2*len(jvms(w)) {
 				return errors.New("not every node shows two certificates")
 			}
@@ -48,7 +48,7 @@ func renewsCertificates() *Scenario {
 			count := 0
 			for _, p := range jvms(w) {
 				for _, serial := range shown(p, w.Line.Now()) {
-					if !before[serial] {
+					if !w.Kept.(map[string]bool)[serial] {
 						count++
 					}
 				}
@@ -112,9 +112,8 @@ func rotatesAuthority() *Scenario {
 			})(w)
 		}
 	}
-	before := map[v1alpha1.CertificateUse]string{}
 	replaced := func(w *world.World) bool {
-		for use, was := range before {
+		for use, was := range w.Kept.(map[v1alpha1.CertificateUse]string) {
 			now := authorityOf(w, use)
 			if len(now) != 1 || pki.Fingerprint(now[0]) == was ||
 				slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
@@ -127,6 +126,7 @@ func rotatesAuthority() *Scenario {
 		return true
 	}
 	look := Act{Name: "look at them", Do: func(w *world.World) error {
+		before := map[v1alpha1.CertificateUse]string{}
 		for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
 			now := authorityOf(w, use)
 			if len(now) != 1 {
@@ -134,6 +134,7 @@ func rotatesAuthority() *Scenario {
 			}
 			before[use] = pki.Fingerprint(now[0])
 		}
+		w.Kept = before
 		w.Line.RunFor(time.Minute) // they are older than what is asked for
 		return nil
 	}}
@@ -157,30 +158,35 @@ func rotatesAuthority() *Scenario {
 		}, Until: replaced, Within: 2 * time.Hour})
 }
 
-// hasOwnCertificates has nodes show clients a certificate of the user's own, which he spoils, renews
-// and takes away again.
+// own is a certificate of the user's own, who signs it, and the bundle with that authority.
+type own struct {
+	signer *pki.Authority
+	bundle []byte
+	leaf   *x509.Certificate
+}
+
+// hasOwnCertificates has nodes show clients a certificate of the user's own, which he spoils,
+// renews and takes away again.
 func hasOwnCertificates() *Scenario {
 	const mine = "mine"
-	var signer *pki.Authority
-	var bundle []byte
-	var leaf *x509.Certificate
-	put := func(w *world.World, change func(*corev1.Secret)) error {
-		pair, err := signer.IssueLeaf(pki.Leaf{Name: mine, Lifetime: 30 * 24 * time.Hour}, w.Line.Now())
+	put := func(w *world.World, change func(*corev1.Secret, *own)) error {
+		of := w.Kept.(*own)
+		pair, err := of.signer.IssueLeaf(pki.Leaf{Name: mine, Lifetime: 30 * 24 * time.Hour}, w.Line.Now())
 		if err != nil {
 			return err
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: mine},
 			Data: map[string][]byte{pki.KeyCertificate: pair.Certificate, pki.KeyPrivateKey: pair.Key,
-				pki.KeyBundle: bundle}}
+				pki.KeyBundle: of.bundle}}
 		if change != nil {
-			change(secret)
+			change(secret, of)
 			return w.User().Update(context.Background(), secret)
 		}
 		chain, err := pki.ParseCertificates(pair.Certificate)
 		if err != nil {
 			return err
 		}
-		leaf = chain[0]
+		of.leaf = chain[0]
 		if err := w.User().Create(context.Background(), secret); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -189,7 +195,7 @@ func hasOwnCertificates() *Scenario {
 	shows := func(w *world.World) bool {
 		return !slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
 			c := p.Certificate(v1alpha1.UseClients)
-			return c == nil || !c.Equal(leaf)
+			return c == nil || !c.Equal(w.Kept.(*own).leaf)
 		})
 	}
 	ask := func(clients *v1alpha1.ClientsAuthority) func(*world.World) error {
@@ -210,14 +216,15 @@ func hasOwnCertificates() *Scenario {
 			if err != nil {
 				return err
 			}
-			bundle = pair.Certificate
-			if signer, err = pki.ParseAuthority(pair); err != nil {
+			signer, err := pki.ParseAuthority(pair)
+			if err != nil {
 				return err
 			}
+			w.Kept = &own{signer: signer, bundle: pair.Certificate}
 			return put(w, nil)
 		}, Until: shows, Within: time.Hour},
 		Act{Name: "spoil it", Do: func(w *world.World) error {
-			return put(w, func(s *corev1.Secret) { s.Data[pki.KeyCertificate] = bundle })
+			return put(w, func(s *corev1.Secret, of *own) { s.Data[pki.KeyCertificate] = of.bundle })
 		}, Until: func(w *world.World) bool { return bad(w) && shows(w) }, Within: 30 * time.Minute},
 		Act{Name: "renew it", Do: func(w *world.World) error { return put(w, nil) }, Until: shows,
 			Within: 30 * time.Minute},

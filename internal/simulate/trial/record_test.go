@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestRecordOperator(t *testing.T) {
 	var scrape func(w *world.World)
 	scrape = func(w *world.World) {
 		answer := httptest.NewRecorder()
-		page.ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+		page.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 		fmt.Fprintf(&pages, "# page %d\n%s", w.Line.Now().Unix(), answer.Body)
 		w.Line.After(time.Minute, "scrape", func() { scrape(w) })
 	}

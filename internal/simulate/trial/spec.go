@@ -66,7 +66,8 @@ func cleansUp(l *ledger.Ledger, node string) bool {
 // settled says that the cluster neither refuses its spec, nor waits for anybody, nor is to.
 func settled(c *v1alpha1.CassandraCluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReady) && len(c.Status.Blocked) == 0 &&
-		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) && !c.Spec.Paused && !c.Spec.Stopped &&
+		!meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled) && !c.Spec.Paused &&
+		!c.Spec.Stopped &&
 		!slices.ContainsFunc(c.Status.Notices,
 			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeOperationPostponed })
 }
@@ -90,7 +91,8 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 		b, _ := o.w.Server.Object("PodDisruptionBudget",
 			keyOf(v1alpha1.DisruptionBudgetName(c.Name, dc.Name))).(*policyv1.PodDisruptionBudget)
 		if left := len(members[inside]) - 1; b == nil || !evictable(b, left) {
-			o.violated("budget: nothing is open, and evictions do not leave %d pods of datacenter %s, as they may", left,
+			o.violated("budget: nothing is open, and evictions do not leave %d pods of datacenter %s, as they may",
+				left,
 				dc.Name)
 		}
 	}
@@ -119,7 +121,8 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 		encrypts, optional := j.Encrypts()
 		if encrypts != (mode != v1alpha1.EncryptionDisabled) ||
 			encrypts && optional == (mode == v1alpha1.EncryptionRequired) {
-			o.violated("security: node %s encrypts: %v, optional: %v, and the spec says %s", name, encrypts, optional, mode)
+			o.violated("security: node %s encrypts: %v, optional: %v, and the spec says %s", name, encrypts, optional,
+				mode)
 		}
 		asks := cmp.Or(c.Spec.AuthenticationMode(), v1alpha1.AuthenticationPassword) == v1alpha1.AuthenticationPassword
 		if j.AsksPassword() != asks {

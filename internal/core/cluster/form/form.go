@@ -134,7 +134,7 @@ func importSuperuser(v *assess.View, s *procedure.Step) plan.Result {
 func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	o := procedure.Operation{
 		Purpose: "keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces, LastBackoff: 5 * time.Second,
-		Arguments: &v1alpha1.OperationArguments{Replication: v.SystemReplication()}, Also: ticket.Administer,
+		Arguments: &v1alpha1.OperationArguments{Replication: v.FormedReplication()}, Also: ticket.Administer,
 	}
 	does, done, next := "sets the system keyspaces", "the system keyspaces are set", ledger.StageOpen
 	if v.AsksForPassword() && s.Kind() == ledger.FormRing {

@@ -158,7 +158,7 @@ func explainAbsence(v *assess.View, d *plan.Draft, dc string) {
 }
 
 // beginning of the absence of a datacenter that is to stop: when its step was opened, or now if the
-// spec has just come, or is only asked about. While it waits nobody knows.
+// spec has just come, or is only asked about. It is not known while it waits.
 func beginning(v *assess.View, dc string) time.Time {
 	switch s := v.Ledger.Step; {
 	case s != nil && s.Kind == ledger.StopDatacenter && slices.Contains(s.Datacenters, dc):

@@ -126,6 +126,10 @@ func (k *Keeper) certificates(n *facts.Node) {
 			k.certificate(n, use)
 		}
 	}
+	if c := k.Given[n.Name].Certificate; c != nil && k.Cluster.Spec.ClientsIssuer() == nil {
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(c), UID: c.GetUID(),
+			Why: "the spec names no issuer"})
+	}
 }
 
 func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
@@ -169,11 +173,6 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 	}
 	want := render.CertificateSecret(k.Owner(), use, n.Record)
 	want.Annotations = annotations
-	if c := k.Given[n.Name].Certificate; c != nil && use == v1alpha1.UseClients &&
-		k.Cluster.Spec.ClientsIssuer() == nil {
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(c), UID: c.GetUID(),
-			Why: "the certificate comes from elsewhere"})
-	}
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
 		w.UID = have.UID
