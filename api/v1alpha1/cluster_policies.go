@@ -106,8 +106,8 @@ type Exception struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$')`,messageExpression=`'hostID "' + self + '" must be a lower-case UUID'`
 	HostID string `json:"hostID,omitempty"`
 
-	// Keyspace of which writes may be lost, or that nobody may serve. For the types AcceptLoss and
-	// AcceptUnavailable alone.
+	// Keyspace of which writes may be lost, or that may be unavailable. For the types AcceptLoss
+	// and AcceptUnavailable alone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=48

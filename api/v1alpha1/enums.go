@@ -62,7 +62,7 @@ const (
 	// been on its disk alone, or on that and on disks of nodes that are down.
 	ExceptionAcceptLoss ExceptionType = "AcceptLoss"
 	// ExceptionAcceptUnavailable – a datacenter may be stopped although the given keyspace has
-	// ranges that nobody else could serve. It takes no node.
+	// ranges with replicas there alone. It takes no node.
 	ExceptionAcceptUnavailable ExceptionType = "AcceptUnavailable"
 	// ExceptionRemoveFirst – the node leaves before others of its rack, once the spec has fewer of
 	// them than there are.

@@ -25,8 +25,8 @@ func (v *View) LossAccepted(node string) []string {
 	return v.keyspacesOf(v1alpha1.ExceptionAcceptLoss, node)
 }
 
-// UnavailableAccepted are the keyspaces that nobody may be able to serve while a datacenter is
-// stopped, by the word of a person.
+// UnavailableAccepted are the keyspaces of which a person accepts that they are unavailable while a
+// datacenter is stopped.
 func (v *View) UnavailableAccepted() []string {
 	return v.keyspacesOf(v1alpha1.ExceptionAcceptUnavailable, "")
 }
@@ -39,16 +39,16 @@ func (v *View) keyspacesOf(kind v1alpha1.ExceptionType, node string) []string {
 	return out
 }
 
-// RolesSaidReady says that, by the word of a person, the roles of the applications are made at a
+// RolesSaidReady says that a person has confirmed that the roles of the applications exist on a
 // node.
 func (v *View) RolesSaidReady(node string) bool {
 	return len(v.exceptions(v1alpha1.ExceptionRolesReady, node)) > 0
 }
 
-// MayTurnOff says that, by the word of a person, the ring may stop asking for passwords.
+// MayTurnOff says that a person allows the ring to stop asking for passwords.
 func (v *View) MayTurnOff() bool { return len(v.exceptions(v1alpha1.ExceptionTurnOffPassword, "")) > 0 }
 
-// Overruled are the guards that hold nothing back, by the word of a person.
+// Overruled are the guards that a person has overridden.
 func (v *View) Overruled() []v1alpha1.Reason {
 	var out []v1alpha1.Reason
 	for _, e := range v.exceptions(v1alpha1.ExceptionOverrideGuard, "") {

@@ -190,7 +190,7 @@ func TestAServingRingGetsPasswords(t *testing.T) {
 	}
 }
 
-// A ring stops asking by the word of a person alone.
+// A ring stops asking only if a person has allowed it.
 func TestPasswordsAreTurnedOff(t *testing.T) {
 	w := withPasswords(t)
 	w.settle()

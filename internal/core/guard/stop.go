@@ -39,7 +39,7 @@ type Stopping struct {
 	Nodes
 	// Datacenter that they are of, by its name in the spec.
 	Datacenter string
-	// Accepted are keyspaces that nobody has to be able to serve, by the word of a person.
+	// Accepted are the keyspaces of which a person accepts that they are unavailable.
 	Accepted []string
 }
 
@@ -84,8 +84,8 @@ func othersServe(of Stopping) []Finding {
 	}
 	return []Finding{{Message: of.Named(fmt.Sprintf("with datacenter %s stopped nobody would serve %s: %s. Alter it "+
 		"to have replicas in another datacenter, and rebuild those nodes; or stop the ring as a whole by "+
-		"spec.stopped. To have nobody serve it meanwhile, add an exception of type AcceptUnavailable for each "+
-		"keyspace to spec.exceptions", of.Datacenter, words.Plural(unserved.Ranges, "range"), unserved.Worst))}}
+		"spec.stopped. To accept that it is unavailable meanwhile, add an exception of type AcceptUnavailable for "+
+		"each keyspace to spec.exceptions", of.Datacenter, words.Plural(unserved.Ranges, "range"), unserved.Worst))}}
 }
 
 // stopped are the findings about datacenters that are stopped, one for each, and the names of the

@@ -97,7 +97,7 @@ type Authentication struct {
 	// Towards is the mode that nodes may get while the spec asks for it: for Password the roles are
 	// made, and None is accepted by a person. Empty if there is no such.
 	Towards v1alpha1.AuthenticationMode `json:"towards,omitempty"`
-	// Ready says that the roles of the applications are made, by the word of a person: nodes that
+	// Ready says that a person has confirmed that the roles of the applications exist: nodes that
 	// ask for passwords are open to clients.
 	Ready bool `json:"ready,omitempty"`
 	// SuperuserSecret is the Secret of the superuser that was made.

@@ -132,7 +132,7 @@ func stopsOnlyReplicas() *Scenario {
 		return respec(func(s *v1alpha1.CassandraClusterSpec) { s.Exceptions = append(s.Exceptions, e) })(w)
 	}
 	s := scenario("stop-datacenter-alone", "one of two datacenters is to stop, and a keyspace has replicas there "+
-		"alone: it does not, and serves, until a person accepts that nobody serves it meanwhile", twoOfThree,
+		"alone: it does not, and serves, until a person accepts that it is unavailable", twoOfThree,
 		Act{Name: "stop", Do: respec(stoppingAlone(true)), Within: 30 * time.Minute,
 			Until: either(blockedWith(v1alpha1.BlockedOnlyReplicas, "dc2", world.Keyspace), dcStopped)},
 		Act{Name: "write there", Within: 15 * time.Minute,

@@ -142,8 +142,8 @@ func (k *Keeper) judgeUnavailable(e *v1alpha1.Exception) (v1alpha1.ExceptionStat
 	if k.DatacenterToStop() == "" && (k.Ledger == nil || len(k.Ledger.StoppedDatacenters) == 0) {
 		return v1alpha1.ExceptionWaiting, "no datacenter is to stop"
 	}
-	return v1alpha1.ExceptionActive, fmt.Sprintf("nobody may be able to serve keyspace %s while a datacenter is "+
-		"stopped", e.Keyspace)
+	return v1alpha1.ExceptionActive, fmt.Sprintf("keyspace %s may be unavailable while a datacenter is stopped",
+		e.Keyspace)
 }
 
 // judgeDebug is judgeException for one that stops a node.
