@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/backupstore"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/observe"
 )
@@ -37,35 +37,19 @@ type Backups struct {
 
 // Reconcile makes one pass over a backup.
 func (r *Backups) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
-	m := r.memory(key)
-	d, secret, err := r.Reader.BackupDeletion(ctx, key, &m.store)
-	switch {
-	case errors.Is(err, observe.ErrBehind):
-		return ctrl.Result{RequeueAfter: behindPause}, nil
-	case err != nil:
-		pause := m.failed()
-		ctrl.LoggerFrom(ctx).Error(err, "observe the backup", "again", pause.String())
-		return ctrl.Result{RequeueAfter: pause}, nil
-	case d == nil:
-		r.forget(key)
-		return ctrl.Result{}, nil
-	}
-	if backupstore.Removable(d, r.Now()) {
-		err := r.remove(ctx, d, secret)
-		if d.Removed = err == nil; err != nil {
-			d.Problem = err.Error()
+	return r.pass(ctx, request.NamespacedName, r.Writer, func(own *consistency.Store) (*decision, error) {
+		d, secret, err := r.Reader.BackupDeletion(ctx, request.NamespacedName, own)
+		if d == nil || err != nil {
+			return nil, err //nolint:wrapcheck // it is ours
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return ctrl.Result{}, err // the operator ends, so nothing was found
-	}
-	plan := backupstore.NextDeletion(d, r.Now())
-	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, nil, &m.store)
-	raced, failed := sorted(done.Err)
-	again := m.again(plan.Wake, raced, failed)
-	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
-	return ctrl.Result{RequeueAfter: again}, nil
+		if backupstore.Removable(d, r.Now()) {
+			err := r.remove(ctx, d, secret)
+			if d.Removed = err == nil; err != nil {
+				d.Problem = err.Error()
+			}
+		}
+		return &decision{Plan: backupstore.NextDeletion(d, r.Now())}, nil
+	})
 }
 
 // remove the backup from its store.

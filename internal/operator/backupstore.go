@@ -16,6 +16,7 @@ import (
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/backupstore"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/observe"
 )
@@ -39,32 +40,16 @@ type BackupStores struct {
 
 // Reconcile makes one pass over a store.
 func (r *BackupStores) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
-	m := r.memory(key)
-	s, secret, err := r.Reader.BackupStore(ctx, key, &m.store)
-	switch {
-	case errors.Is(err, observe.ErrBehind):
-		return ctrl.Result{RequeueAfter: behindPause}, nil
-	case err != nil:
-		pause := m.failed()
-		ctrl.LoggerFrom(ctx).Error(err, "observe the store", "again", pause.String())
-		return ctrl.Result{RequeueAfter: pause}, nil
-	case s == nil:
-		r.forget(key)
-		return ctrl.Result{}, nil
-	}
-	if backupstore.Due(s, r.Now()) {
-		s.Check = r.check(ctx, s, secret)
-	}
-	if err := ctx.Err(); err != nil {
-		return ctrl.Result{}, err // the operator ends, so nothing was found
-	}
-	plan := backupstore.Next(s, r.Now())
-	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, nil, &m.store)
-	raced, failed := sorted(done.Err)
-	again := m.again(plan.Wake, raced, failed)
-	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
-	return ctrl.Result{RequeueAfter: again}, nil
+	return r.pass(ctx, request.NamespacedName, r.Writer, func(own *consistency.Store) (*decision, error) {
+		s, secret, err := r.Reader.BackupStore(ctx, request.NamespacedName, own)
+		if s == nil || err != nil {
+			return nil, err //nolint:wrapcheck // it is ours
+		}
+		if backupstore.Due(s, r.Now()) {
+			s.Check = r.check(ctx, s, secret)
+		}
+		return &decision{Plan: backupstore.Next(s, r.Now())}, nil
+	})
 }
 
 // check asks the service.

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +16,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
-	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/schedule"
 	"helenus.io/helenus/internal/observe"
@@ -38,48 +37,35 @@ type Schedules struct {
 
 // Reconcile makes one pass over a schedule.
 func (r *Schedules) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
-	m := r.memory(key)
-	object, next, err := r.observe(ctx, key, m)
-	switch {
-	case errors.Is(err, observe.ErrBehind):
-		return ctrl.Result{RequeueAfter: behindPause}, nil
-	case err != nil:
-		pause := m.failed()
-		ctrl.LoggerFrom(ctx).Error(err, "observe the schedule", "again", pause.String())
-		return ctrl.Result{RequeueAfter: pause}, nil
-	case object == nil:
-		r.forget(key)
+	return r.pass(ctx, request.NamespacedName, r.Writer, func(own *consistency.Store) (*decision, error) {
 		if r.Backups {
-			r.Metrics.BackupDue(key, "", time.Time{})
+			return r.backups(ctx, request.NamespacedName, own)
 		}
-		return ctrl.Result{}, nil
-	}
-	plan := next(r.Now())
-	confirm := func(ctx context.Context) error { return r.Reader.ConfirmSchedule(ctx, object) }
-	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, confirm, &m.store)
-	raced, failed := sorted(done.Err)
-	again := m.again(plan.Wake, raced, failed)
-	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
-	return ctrl.Result{RequeueAfter: again}, nil
+		s, err := r.Reader.Schedule(ctx, request.NamespacedName, own)
+		if s == nil || err != nil {
+			return nil, err //nolint:wrapcheck // it is ours
+		}
+		return r.confirmed(s.Schedule, schedule.Next(s, r.Now())), nil
+	})
 }
 
-// observe returns a schedule, nil if it is gone, and what decides about it.
-func (r *Schedules) observe(ctx context.Context, key types.NamespacedName, m *memory) (client.Object,
-	func(time.Time) plan.Plan, error) {
-	if r.Backups {
-		s, err := r.Reader.BackupSchedule(ctx, key, &m.store)
-		if s == nil || err != nil {
-			return nil, nil, err //nolint:wrapcheck // it is ours
-		}
-		r.Metrics.BackupDue(key, s.Schedule.Spec.Cluster.Name, schedule.BackupDue(s))
-		return s.Schedule, func(now time.Time) plan.Plan { return schedule.NextBackup(s, now) }, nil
+func (r *Schedules) backups(ctx context.Context, key types.NamespacedName, own *consistency.Store) (*decision, error) {
+	s, err := r.Reader.BackupSchedule(ctx, key, own)
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it is ours
+	case s == nil:
+		r.Metrics.BackupDue(key, "", time.Time{})
+		return nil, nil
 	}
-	s, err := r.Reader.Schedule(ctx, key, &m.store)
-	if s == nil || err != nil {
-		return nil, nil, err //nolint:wrapcheck // it is ours
-	}
-	return s.Schedule, func(now time.Time) plan.Plan { return schedule.Next(s, now) }, nil
+	r.Metrics.BackupDue(key, s.Schedule.Spec.Cluster.Name, schedule.BackupDue(s))
+	return r.confirmed(s.Schedule, schedule.NextBackup(s, r.Now())), nil
+}
+
+// confirmed is a plan that is carried out while the schedule is what was seen.
+func (r *Schedules) confirmed(seen client.Object, p plan.Plan) *decision {
+	return &decision{Plan: p,
+		confirm: func(ctx context.Context) error { return r.Reader.ConfirmSchedule(ctx, seen) }}
 }
 
 // watch has a manager make passes over a schedule when it, what it has made, its cluster or its

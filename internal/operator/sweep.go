@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/backupstore"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/observe"
 )
@@ -40,37 +40,19 @@ type Sweeps struct {
 
 // Reconcile makes one pass over a store.
 func (r *Sweeps) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
-	m := r.memory(key)
-	s, secret, err := r.Reader.BackupStore(ctx, key, &m.store)
-	switch {
-	case errors.Is(err, observe.ErrBehind):
-		return ctrl.Result{RequeueAfter: behindPause}, nil
-	case err != nil:
-		pause := m.failed()
-		ctrl.LoggerFrom(ctx).Error(err, "observe the store", "again", pause.String())
-		return ctrl.Result{RequeueAfter: pause}, nil
-	case s == nil:
-		r.forget(key)
-		return ctrl.Result{}, nil
-	}
-	found := &facts.Sweep{Object: s.Object}
-	if backupstore.Sweepable(s.Object) && s.Secret != "" {
-		if err := r.sweep(ctx, found, key, secret); err != nil {
-			pause := m.failed()
-			ctrl.LoggerFrom(ctx).Error(err, "sweep the store", "again", pause.String())
-			return ctrl.Result{RequeueAfter: pause}, nil
+	return r.pass(ctx, request.NamespacedName, r.Writer, func(own *consistency.Store) (*decision, error) {
+		s, secret, err := r.Reader.BackupStore(ctx, request.NamespacedName, own)
+		if s == nil || err != nil {
+			return nil, err //nolint:wrapcheck // it is ours
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return ctrl.Result{}, err // the operator ends, so nothing was found
-	}
-	plan := backupstore.NextSweep(found)
-	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, nil, &m.store)
-	raced, failed := sorted(done.Err)
-	again := m.again(plan.Wake, raced, failed)
-	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
-	return ctrl.Result{RequeueAfter: again}, nil
+		found := &facts.Sweep{Object: s.Object}
+		if backupstore.Sweepable(s.Object) && s.Secret != "" {
+			if err := r.sweep(ctx, found, request.NamespacedName, secret); err != nil {
+				return nil, fmt.Errorf("sweep the store: %w", err)
+			}
+		}
+		return &decision{Plan: backupstore.NextSweep(found)}, nil
+	})
 }
 
 // sweep what the store has of each cluster, if that is due.

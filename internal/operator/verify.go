@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/verify"
 	"helenus.io/helenus/internal/core/backupstore"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/observe"
 )
@@ -42,40 +42,23 @@ type Verifications struct {
 
 // Reconcile makes one pass over a backup.
 func (r *Verifications) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
-	m := r.memory(key)
-	v, secret, err := r.Reader.BackupVerification(ctx, key, &m.store)
-	if v != nil && err == nil {
+	return r.pass(ctx, request.NamespacedName, r.Writer, func(own *consistency.Store) (*decision, error) {
+		v, secret, err := r.Reader.BackupVerification(ctx, request.NamespacedName, own)
+		if v == nil || err != nil {
+			return nil, err //nolint:wrapcheck // it is ours
+		}
 		if sample := backupstore.VerificationDue(v, r.Now()); sample != nil {
 			found, problem := r.verify(ctx, v, secret, sample)
-			if ctx.Err() != nil {
-				return ctrl.Result{}, ctx.Err() // the operator ends, so nothing was found
-			}
 			// It may have taken hours.
-			if v, _, err = r.Reader.BackupVerification(ctx, key, &m.store); v != nil {
-				if v.Verified = found; problem != nil {
-					v.Problem = problem.Error()
-				}
+			if v, _, err = r.Reader.BackupVerification(ctx, request.NamespacedName, own); v == nil || err != nil {
+				return nil, err //nolint:wrapcheck // so is this
+			}
+			if v.Verified = found; problem != nil {
+				v.Problem = problem.Error()
 			}
 		}
-	}
-	switch {
-	case errors.Is(err, observe.ErrBehind):
-		return ctrl.Result{RequeueAfter: behindPause}, nil
-	case err != nil:
-		pause := m.failed()
-		ctrl.LoggerFrom(ctx).Error(err, "observe the backup", "again", pause.String())
-		return ctrl.Result{RequeueAfter: pause}, nil
-	case v == nil:
-		r.forget(key)
-		return ctrl.Result{}, nil
-	}
-	plan := backupstore.NextVerification(v, r.Now())
-	done := r.Writer.Do(ctx, &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}}, plan, nil, &m.store)
-	raced, failed := sorted(done.Err)
-	again := m.again(plan.Wake, raced, failed)
-	m.log(ctrl.LoggerFrom(ctx), plan, done, again, raced, failed)
-	return ctrl.Result{RequeueAfter: again}, nil
+		return &decision{Plan: backupstore.NextVerification(v, r.Now())}, nil
+	})
 }
 
 func (r *Verifications) verify(ctx context.Context, v *facts.BackupVerification, secret map[string][]byte,
