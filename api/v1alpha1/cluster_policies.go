@@ -81,7 +81,7 @@ type ReplacementPolicy struct {
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'OverrideGuard') == has(self.guard)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.guard) ? ' takes no guard: it is for OverrideGuard alone' : ' needs guard: the one that is overruled')`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'StartAnyway' || has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type StartAnyway needs hostID: the host id of the member that is to start, as status.hostID of its CassandraNode says'`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'StartAnyway' || !has(self.hostID)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + ' takes no hostID: it is for StartAnyway alone'`
-// +kubebuilder:validation:XValidation:rule=`(self.type in ['AcceptLoss', 'AcceptUnavailable']) == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss and AcceptUnavailable alone' : ' needs keyspace: the one of which writes may be lost, or that nobody may serve')`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['AcceptLoss', 'AcceptUnavailable']) == has(self.keyspace)`,messageExpression=`'exception ' + self.name + ' of type ' + self.type + (has(self.keyspace) ? ' takes no keyspace: it is for AcceptLoss and AcceptUnavailable alone' : ' needs keyspace: the one of which writes may be lost, or that may be unavailable')`
 type Exception struct {
 	// Name of the exception.
 	// +required

@@ -82,7 +82,7 @@ func othersServe(of Stopping) []Finding {
 	if unserved.Ranges == 0 {
 		return nil
 	}
-	return []Finding{{Message: of.Named(fmt.Sprintf("with datacenter %s stopped nobody would serve %s: %s. Alter it "+
+	return []Finding{{Message: of.Named(fmt.Sprintf("with datacenter %s stopped no node would serve %s: %s. Alter it "+
 		"to have replicas in another datacenter, and rebuild those nodes; or stop the ring as a whole by "+
 		"spec.stopped. To accept that it is unavailable meanwhile, add an exception of type AcceptUnavailable for "+
 		"each keyspace to spec.exceptions", of.Datacenter, words.Plural(unserved.Ranges, "range"), unserved.Worst))}}
