@@ -253,13 +253,19 @@ func (r *run) quiet() {
 	}
 }
 
-// comesDue says that something begins within the hour: a postponed operation, if all nodes serve,
-// or the replacement of a lost member.
+// comesDue says that something begins within the hour: a postponed operation or a repair that was
+// due before, if all nodes serve, the replacement of a lost member, or the next stage of an
+// authority that clients get time for.
 func comesDue(w *world.World) bool {
 	c := get(w)
 	return c != nil && slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
-		return n.Reason == v1alpha1.NoticeOperationPostponed && ready(w) ||
-			n.Reason == v1alpha1.NoticeMemberLost && strings.Contains(n.Message, "it is replaced at")
+		switch n.Reason {
+		case v1alpha1.NoticeOperationPostponed, v1alpha1.NoticeRepairDeadlineMissed:
+			return ready(w)
+		case v1alpha1.NoticeMemberLost:
+			return strings.Contains(n.Message, "it is replaced at")
+		}
+		return n.Reason == v1alpha1.NoticeClientsAuthorityChanges
 	})
 }
 
