@@ -45,9 +45,9 @@ func (v *View) ImageDigest(n *facts.Node) string {
 	return ""
 }
 
-// takenDigest is the digest that a node which takes over an image gets with it: that of the first
+// TakenDigest is the digest that a node which takes over an image gets with it: that of the first
 // one that has it, so that the image is the same although its tag moves.
-func (v *View) takenDigest(image string) string {
+func (v *View) TakenDigest(image string) string {
 	for _, n := range v.Records() {
 		if n.Record.Spec.Pod.Image == image {
 			if digest := cmp.Or(n.Record.Spec.Pod.ImageDigest, v.ImageDigest(n)); digest != "" {

@@ -63,7 +63,7 @@ func (v *View) asRecorded(n *facts.Node) render.Wanted {
 		Disruption: render.DisruptionOf(v.Cluster), Metrics: render.MetricsOf(v.Cluster),
 		Configuration: spec.Configuration, Pod: spec.Pod}
 	w.Configuration.Version, w.Pod.Image = v.Cluster.Spec.Version, render.Image(v.Cluster, v.Install)
-	w.Pod.ImageDefaulted, w.Pod.ImageDigest = v.Cluster.Spec.Image == "", v.takenDigest(w.Pod.Image)
+	w.Pod.ImageDefaulted, w.Pod.ImageDigest = v.Cluster.Spec.Image == "", v.TakenDigest(w.Pod.Image)
 	return w
 }
 

@@ -57,7 +57,7 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 		encryption: s.Encryption(),
 		assessed:   make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
-	digest := v.takenDigest(render.Image(s.Cluster, s.Install))
+	digest := v.TakenDigest(render.Image(s.Cluster, s.Install))
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
 		v.Wanted[i].Configuration.Authentication = v.authenticationOf(v.Wanted[i].Name)

@@ -95,3 +95,15 @@ func TestARecordThatIsLostKeepsItsImage(t *testing.T) {
 		t.Errorf("another pod: %v; its record has %s@%s", n.Pod.UID != pod, p.Image, p.ImageDigest)
 	}
 }
+
+// A record that is lost while its member has no disk gets the image that the others have.
+func TestARecordOfALostDiskGetsTheImageOfOthers(t *testing.T) {
+	r := registry{"cassandra:5.0.6": digest("a")}
+	w := runsOn(t, r)
+	lost := w.snapshot.Nodes[three[2]]
+	lost.Record.Spec.Pod.ImageDigest, lost.Record.Status.Phase, lost.Agent = "", v1alpha1.PhaseDataLost, nil
+	w.settle()
+	if got := w.snapshot.Nodes[three[2]].Record.Spec.Pod.ImageDigest; got != digest("a") {
+		t.Errorf("its record has the image %q, want %q", got, digest("a"))
+	}
+}

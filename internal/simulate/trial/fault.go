@@ -359,13 +359,13 @@ func init() {
 		kinds[fmt.Sprintf("stale-%d", lag)] = kind{
 			about: fmt.Sprintf("the operator's view of a kind misses the last changes, up to %d of them, for a minute",
 				lag), class: ClassStale, fits: anyWrite, view: changes,
-			world: func(t *run) bool { return t.stale(lag, staleFor, false) },
+			world: func(t *run) bool { return t.stale(lag, staleFor, false) }, instead: (*run).grewUnaware,
 		}
 	}
 	kinds["stale-restart"] = kind{
 		about: "the operator's view of a kind stands still until it is restarted a minute later", class: ClassStale,
 		fits: anyWrite, view: 1,
-		world: func(t *run) bool { return t.stale(1<<20, staleFor, true) },
+		world: func(t *run) bool { return t.stale(1<<20, staleFor, true) }, instead: (*run).grewUnaware,
 	}
 	kinds["skipped"] = kind{
 		about: "the operator's view gets the next change of a kind without waking anybody", class: ClassStale,
@@ -375,6 +375,6 @@ func init() {
 	kinds["merged"] = kind{
 		about: "the operator's watch of a kind breaks, and ten seconds later it sees what has become of each object " +
 			"meanwhile", class: ClassStale, fits: anyWrite, view: 2,
-		world: func(t *run) bool { return t.merge(mergedFor) },
+		world: func(t *run) bool { return t.merge(mergedFor) }, instead: (*run).grewUnaware,
 	}
 }

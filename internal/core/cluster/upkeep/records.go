@@ -94,13 +94,17 @@ func (k *Keeper) followPolicies() {
 }
 
 // pinImages has the pod of a node that has proven its image come back with that very one. That
-// disturbs no node.
+// disturbs no node. A member that has lost its disk proves nothing: it gets that of the others.
 func (k *Keeper) pinImages() {
 	for _, n := range k.Records() {
 		if n.Record.DeletionTimestamp != nil || n.Record.Spec.Pod.ImageDigest != "" {
 			continue
 		}
-		if digest := k.ImageDigest(n); digest != "" {
+		digest := k.ImageDigest(n)
+		if n.Record.Status.Phase == v1alpha1.PhaseDataLost {
+			digest = k.TakenDigest(n.Record.Spec.Pod.Image)
+		}
+		if digest != "" {
 			k.update(n, false, "its image is known", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.Pod.ImageDigest = digest
 			})
