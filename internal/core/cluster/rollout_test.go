@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/rollout"
 	"helenus.io/helenus/internal/core/config"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
@@ -101,6 +102,32 @@ func TestWhatHoldsAWaveUp(t *testing.T) {
 				t.Errorf("the second node is asked to restart: %v; the plan:\n%s", asked, made)
 			}
 		})
+	}
+}
+
+// A wave whose turn has come waits for a disk that is lost elsewhere just then. It lets that be
+// replaced first: otherwise both would wait for each other for ever.
+func TestALostDiskIsReplacedBeforeAWaveThatHasNotBegun(t *testing.T) {
+	w := inSoak(t)
+	state, err := ledger.StateOf[rollout.State](w.snapshot.Ledger.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Wave, state.First, state.Proven = three[1:2], false, true
+	w.snapshot.Ledger.Step.State = ledger.Encoded(state)
+	agent, seen := w.running[w.snapshot.Nodes[three[2]].Pod.UID], w.endpoints()[2]
+	seen.Live = false
+	w.strangers = append(w.strangers, seen)
+	agent.Ring, agent.Process, agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+	agent.Disk = v1alpha1.DiskEmpty
+	w.agents()
+	var made plan.Plan
+	for range 5 {
+		w.now = w.now.Add(10 * time.Minute)
+		made = w.pass()
+	}
+	if s := w.snapshot.Ledger.Step; s == nil || s.Kind != ledger.ReplaceNode {
+		t.Errorf("open is %+v; the plan:\n%s", s, made)
 	}
 }
 

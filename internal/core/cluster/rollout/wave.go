@@ -24,7 +24,8 @@ import (
 const intentLife = 5 * time.Minute
 
 // continueWave brings the nodes of the wave on, and says whether it is over: every one of them is
-// back, and the first one of a roll-out has served for the soak.
+// back, and the first one of a roll-out has served for the soak. A wave that is yet to go down is
+// taken back while a member is lost, so that its replacement can begin.
 func (p *pass) continueWave() (plan.Result, bool) {
 	p.noticeHints()
 	var asking []string
@@ -34,6 +35,12 @@ func (p *pass) continueWave() (plan.Result, bool) {
 		}
 	}
 	allowed := p.allowed(asking)
+	if len(allowed) == 0 && len(asking) == len(p.state.Wave) && slices.ContainsFunc(p.Members(), p.isLost) {
+		p.write(false, "a lost member is replaced first", func(s *State) {
+			s.Wave, s.Began, s.First, s.Live, s.SoakSince = nil, time.Time{}, false, false, nil
+		})
+		return plan.Waiting("no node of the wave has gone down, and none can until a lost member is replaced"), false
+	}
 	var waiting []string
 	for _, name := range p.state.Wave {
 		why, n := "its record is recreated", p.Live(name)
@@ -75,6 +82,8 @@ func (p *pass) continueWave() (plan.Result, bool) {
 	p.endWave()
 	return plan.Nothing(), true
 }
+
+func (p *pass) isLost(name string) bool { return p.Lost(name) != "" }
 
 // endWave writes down that the nodes of the wave are back, or have lost their disks.
 func (p *pass) endWave() {
