@@ -46,6 +46,12 @@ func TestReplicasOfTheSystemKeyspaces(t *testing.T) {
 			s.Cluster.Spec.Datacenters = append(s.Cluster.Spec.Datacenters, anotherDatacenter())
 			s.Nodes[first].Record.Spec.Datacenter = "dc2"
 		}, map[string]int32{"dc1": 2}},
+		"as many as each datacenter plans": {func(s *scene) {
+			dc := anotherDatacenter()
+			dc.PlannedReplicationFactor = 1
+			s.Cluster.Spec.Datacenters, s.Ledger.Formed = append(s.Cluster.Spec.Datacenters, dc), []string{"dc1", "dc2"}
+			s.Nodes[first].Record.Spec.Datacenter, s.Nodes[third].Record.Spec.Datacenter = "dc2", "dc2"
+		}, map[string]int32{"dc1": 1, "dc2": 1}},
 		"by the name that the ring knows": {func(s *scene) {
 			s.Cluster.Spec.Datacenters[0].DatacenterName = "DC One"
 		}, map[string]int32{"DC One": 3}},

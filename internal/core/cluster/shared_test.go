@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -352,6 +353,24 @@ func TestUnreadyPodsMayBeEvictedWhileNoStepIsOpen(t *testing.T) {
 		if got := *b.Spec.UnhealthyPodEvictionPolicy; got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+// A step that moves ranges or takes nodes down keeps every pod while it is open.
+func TestWhichStepsRefuseEvictions(t *testing.T) {
+	want := []ledger.Kind{ledger.AddDatacenter, ledger.AdoptRing, ledger.FormRing, ledger.JoinNode, ledger.LeaveNode,
+		ledger.RemoveTask, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RollOut, ledger.StopDatacenter,
+		ledger.StopRing, ledger.WithdrawDatacenter}
+	v := viewOf(formed(t))
+	var got []ledger.Kind
+	for _, p := range procedures(guard.All()) {
+		v.Ledger.Step = &ledger.Step{Kind: p.Kind}
+		if procedure.MinAvailable(v, "dc1", engineOver(v).RangesMove()) == len(v.Ledger.Members) {
+			got = append(got, p.Kind)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("evictions are refused during %v, want during %v", got, want)
 	}
 }
 

@@ -124,17 +124,6 @@ func Conflict(r *Request) error {
 	return apierrors.NewConflict(r.resource, r.Name, errors.New(staleMessage))
 }
 
-// TooManyRequests is what a server answers that is asked too much: 429, try again in a second.
-func TooManyRequests(*Request) error {
-	return apierrors.NewTooManyRequests("the server has received too many requests and has asked us to try again later",
-		1)
-}
-
-// InternalError is 500.
-func InternalError(*Request) error {
-	return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
-}
-
 // Unavailable is 503.
 func Unavailable(*Request) error {
 	return apierrors.NewServiceUnavailable("apiserver is shutting down")
@@ -144,8 +133,7 @@ func Unavailable(*Request) error {
 func Forbidden(r *Request) error {
 	//nolint:staticcheck // the server's words
 	return apierrors.NewForbidden(r.resource, r.Name,
-		fmt.Errorf("User %q cannot %s resource %q", r.User, r.Verb,
-			r.resource.Resource))
+		fmt.Errorf("User %q cannot %s resource %q", r.User, r.Verb, r.resource.Resource))
 }
 
 // ServerTimeout is 504: the server gave up on it, with or without effect.

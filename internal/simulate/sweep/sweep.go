@@ -22,7 +22,8 @@ type Options struct {
 	Faults []string
 	Seed   uint64
 	// Part of Parts, from 0: the points that belong to one share of the whole, spread evenly over
-	// everything. Parts 0 or 1 is the whole.
+	// everything. Each share has a scenario with one of three seeds, from Seed on. Parts 0 or 1 is
+	// the whole, with Seed.
 	Part, Parts int
 	// Quotas bound the points of a class, so that what a class has most of does not take all the
 	// time. Every fault is tried with every verb on every kind of object before any combination
@@ -104,6 +105,9 @@ const (
 	unlikeItself = "is another run when it is run again"
 )
 
+// seeds is with how many the shares of a sweep are run.
+const seeds = 3
+
 type sweeper struct {
 	Options
 	mu     sync.Mutex
@@ -114,7 +118,7 @@ type sweeper struct {
 func (s *sweeper) plan() []job {
 	undisturbed := make([]trial.Result, len(s.Scenarios))
 	s.parallel(len(s.Scenarios), func(i int) {
-		t := trial.Undisturbed(s.Scenarios[i], s.Seed)
+		t := trial.Undisturbed(s.Scenarios[i], s.seedOf(s.Scenarios[i]))
 		undisturbed[i] = t.Run(s.Kinds, nil)
 		s.count(job{trial: t}, undisturbed[i])
 	})
@@ -133,15 +137,23 @@ func (s *sweeper) plan() []job {
 			if len(s.Faults) > 0 && !slices.Contains(s.Faults, f.Kind) {
 				continue
 			}
-			t := trial.Trial{Scenario: scenario, Seed: s.Seed, Fault: &f}
-			hash := t.Hash()
-			if s.Parts > 1 && int(hash%uint64(s.Parts)) != s.Part { //nolint:gosec // smaller than Parts
-				continue
+			t := trial.Trial{Scenario: scenario, Fault: &f}
+			if s.Parts > 1 && t.Hash()%uint64(s.Parts) != uint64(s.Part) { //nolint:gosec // from 0 to Parts
+				continue // a point is in the same share with each seed
 			}
-			jobs = append(jobs, job{trial: t, class: class, expected: &end, events: result.Events, hash: hash})
+			t.Seed = s.seedOf(scenario)
+			jobs = append(jobs, job{trial: t, class: class, expected: &end, events: result.Events, hash: t.Hash()})
 		}
 	}
 	return s.sample(jobs)
+}
+
+// seedOf a scenario: that of all its points, since these are held against its run without a fault.
+func (s *sweeper) seedOf(scenario *trial.Scenario) uint64 {
+	if s.Parts <= 1 {
+		return s.Seed
+	}
+	return s.Seed + (trial.Trial{Scenario: scenario}.Hash()+uint64(s.Part))%seeds //nolint:gosec // from 0
 }
 
 // Of counts the points of a class that have injected.

@@ -84,30 +84,44 @@ func TestATrialThatRunsOtherwiseFails(t *testing.T) {
 	}
 }
 
-// Each point belongs to one share, whichever way the shares are cut.
+// Each point belongs to one share, whichever way the shares are cut, and these have several seeds.
 func TestSharesAreTheWhole(t *testing.T) {
 	kinds, one := smallest(t)
-	share := func(part, parts int) map[string]bool {
-		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: 1,
+	share := func(seed uint64, part, parts int) (uint64, map[string]bool) {
+		s := &sweeper{Options: Options{Kinds: kinds, Scenarios: []*trial.Scenario{one}, Seed: seed,
 			Faults: []string{"conflict", "kill-after"}, Part: part, Parts: parts}, report: newReport()}
-		out := map[string]bool{}
+		of, out := s.seedOf(one), map[string]bool{}
 		for _, j := range s.plan() {
-			out[j.trial.String()] = true
-		}
-		return out
-	}
-	whole := share(0, 1)
-	seen := map[string]bool{}
-	for part := range 3 {
-		for name := range share(part, 3) {
-			if !whole[name] || seen[name] {
-				t.Errorf("%s is in a share: of the whole %v, of one before %v", name, whole[name], seen[name])
+			if j.trial.Seed != of || j.hash != j.trial.Hash() {
+				t.Errorf("%s is in a share of seed %d", j.trial, of)
 			}
-			seen[name] = true
+			out[j.trial.Fault.String()] = true
+		}
+		return of, out
+	}
+	seen, with, of := map[string]int{}, map[uint64]bool{}, map[string]int{}
+	const parts = 3
+	for part := range parts {
+		seed, points := share(1, part, parts)
+		_, whole := share(seed, 0, 1)
+		with[seed] = true
+		for name := range whole {
+			of[name]++
+		}
+		for name := range points {
+			if !whole[name] || seen[name] > 0 {
+				t.Errorf("%s is in share %d: of the whole %v, of shares before %d", name, part, whole[name], seen[name])
+			}
+			seen[name]++
 		}
 	}
-	if len(seen) != len(whole) || len(whole) == 0 {
-		t.Errorf("the shares have %d of %d points", len(seen), len(whole))
+	if len(with) != seeds || !with[1] || !with[2] || !with[3] || len(seen) == 0 {
+		t.Errorf("the shares have the seeds %v, and %d points", with, len(seen))
+	}
+	for name, n := range of {
+		if n == parts && seen[name] != 1 {
+			t.Errorf("%s is a point with each seed, and in %d shares", name, seen[name])
+		}
 	}
 }
 

@@ -188,10 +188,7 @@ func init() {
 		},
 		"conflict": {about: "a write is answered 409", class: ClassError, fits: anyWrite,
 			before: answer(apiserver.Conflict)},
-		"too-many": {about: "a request is answered 429", class: ClassError, fits: anyRequest,
-			before: answer(apiserver.TooManyRequests)},
-		"internal": {about: "a request is answered 500", class: ClassError, fits: anyRequest,
-			before: answer(apiserver.InternalError)},
+		// No program asks for the code of an answer that is 429, 500 or 503.
 		"unavailable": {about: "a request is answered 503", class: ClassError, fits: anyRequest,
 			before: answer(apiserver.Unavailable)},
 		"forbidden": {about: "a request is answered 403", class: ClassError, fits: anyRequest,

@@ -45,6 +45,8 @@ func leaveScenarios() []*Scenario {
 			to(1, Operates(v1alpha1.OperationDecommission)), to(2, grown)),
 		leave("leave-killed", "a ring of six shrinks, and the first JVM that leaves is killed",
 			to(1, isLeaving), Act{Name: "kill", Do: killLeaver, Until: shrunk, Within: 2 * time.Hour}),
+		leave("leave-cut-off", "a ring of six shrinks, and the host of the first node that leaves is cut off for "+
+			"minutes", to(1, isLeaving), Act{Name: "cut off", Do: cutLeaverOff, Until: shrunk, Within: 2 * time.Hour}),
 		of(fourRacks, "leave-rack", "a ring of four racks loses one while clients write",
 			act("take it out", shrunk, withoutRack(3))),
 		of(fourRacks, "leave-rack-back", "a ring is to lose a rack, which is put back when its node is on its way out",
@@ -172,11 +174,11 @@ func recorded(node string) func(*world.World) bool {
 
 func isLeaving(w *world.World) bool { return leaver(w) != nil }
 
-// leaver is a JVM that leaves; nil if none does.
-func leaver(w *world.World) *cassandra.Process {
+// leaver is the pod of a JVM that leaves; nil if none does.
+func leaver(w *world.World) *pod.Sandbox {
 	for _, s := range w.Pods.Sandboxes() {
 		if j := s.JVM(); j != nil && j.Mode() == string(facts.ModeLeaving) {
-			return j
+			return s
 		}
 	}
 	return nil
@@ -184,8 +186,17 @@ func leaver(w *world.World) *cassandra.Process {
 
 // killLeaver kills the JVM that leaves, unless a fault has done it.
 func killLeaver(w *world.World) error {
-	if j := leaver(w); j != nil {
-		j.Kill()
+	if s := leaver(w); s != nil {
+		s.JVM().Kill()
+	}
+	return nil
+}
+
+// cutLeaverOff has the others see it down before it has given its data to them.
+func cutLeaverOff(w *world.World) error {
+	if s := leaver(w); s != nil {
+		w.Partition(s.Host(), true)
+		w.Line.After(5*time.Minute, "heal", func() { w.Heal(s.Host()) })
 	}
 	return nil
 }

@@ -517,23 +517,19 @@ func serves(n int) func(*world.World) bool {
 	}
 }
 
-// blockedWith says that the status reports a reason, as blocked or as a notice, with these words in
-// its message.
+// blockedWith says that the status reports a reason, or any if it is "", as blocked or as a notice,
+// with these words in its message.
 func blockedWith(reason v1alpha1.Reason, words ...string) func(*world.World) bool {
 	return func(w *world.World) bool {
 		c := get(w)
-		if c == nil {
-			return false
-		}
-		for _, b := range reported(c) {
-			if b.Reason == reason && !slices.ContainsFunc(words,
-				func(word string) bool { return !strings.Contains(b.Message, word) }) {
-				return true
-			}
-		}
-		return false
+		return c != nil && slices.ContainsFunc(reported(c), func(b v1alpha1.Notice) bool {
+			return (reason == "" || b.Reason == reason) &&
+				!slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) })
+		})
 	}
 }
+
+func blockedSaying(words ...string) func(*world.World) bool { return blockedWith("", words...) }
 
 // reported is what the status of a cluster reports: its blocked steps and its notices.
 func reported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
@@ -542,17 +538,6 @@ func reported(c *v1alpha1.CassandraCluster) []v1alpha1.Notice {
 		out = append(out, v1alpha1.Notice{Reason: b.Reason, Nodes: b.Nodes, Message: b.Message})
 	}
 	return out
-}
-
-// blockedSaying says that the status reports something, as blocked or as a notice, with these words
-// in its message.
-func blockedSaying(words ...string) func(*world.World) bool {
-	return func(w *world.World) bool {
-		c := get(w)
-		return c != nil && slices.ContainsFunc(reported(c), func(b v1alpha1.Notice) bool {
-			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(b.Message, word) })
-		})
-	}
 }
 
 // keepDeletions makes a table that keeps deletions for half an hour.

@@ -91,8 +91,9 @@ func runCommand(crds *string) *cobra.Command {
 	f := c.Flags()
 	f.StringSliceVar(&names, "scenarios", nil, "`names` of the scenarios (default: all; see sweep list)")
 	f.StringSliceVar(&o.Faults, "faults", nil, "`kinds` of faults (default: all; see sweep list)")
-	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice")
-	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1 (default: all of them)")
+	f.Uint64Var(&o.Seed, "seed", 1, "the seed of every choice; of a share, the first of three")
+	f.StringVar(&part, "part", "", "share of the points, as `i/n` with i from 1; it has each scenario with one of "+
+		"three seeds (default: all of them)")
 	f.StringToIntVar(&quotas, "quota", nil, "at most so many points of a class, as `class=n,…` (default: all of them)")
 	f.StringToIntVar(&least, "least", nil, "fail unless so many points of a class injected, and, but for stale, one "+
 		"at each verb on each kind of thing, as `class=n,…`")
@@ -242,6 +243,8 @@ func show(out io.Writer, kinds *apiserver.Kinds, r sweep.Report) error {
 	switch {
 	case r.Planned == 0 && r.Alone == 0:
 		return errors.New("there is no such point: nothing was tried")
+	case len(r.Failures) == 0 && r.Run >= 300 && 2*effective < r.Run:
+		return fmt.Errorf("%d of %d points had an effect, fewer than half", effective, r.Run)
 	case len(r.Failures) == 0:
 		return nil
 	}
