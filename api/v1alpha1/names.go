@@ -1,6 +1,6 @@
 package v1alpha1
 
-import "fmt"
+import "strconv"
 
 // Labels of the objects that Helenus makes.
 const (
@@ -115,7 +115,7 @@ const (
 // as a StatefulSet per rack would give it. It is unambiguous because names of datacenters and racks
 // have no hyphen.
 func NodeName(cluster, datacenter, rack string, ordinal int32) string {
-	return fmt.Sprintf("%s-%s-%s-%d", cluster, datacenter, rack, ordinal)
+	return cluster + "-" + datacenter + "-" + rack + "-" + strconv.Itoa(int(ordinal))
 }
 
 // ClaimName is the name of a node's first claim for a volume: <volume>-<node>.

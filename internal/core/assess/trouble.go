@@ -53,17 +53,17 @@ func Trouble(n *facts.Node) string {
 	if pod == nil {
 		return ""
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return WithFields("its pod cannot be scheduled: " + c.Message + unboundClaims(n, c.Message))
 		}
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, status := range list {
-			if w := status.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" &&
+		for i := range list {
+			if w := list[i].State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" &&
 				w.Reason != "ContainerCreating" {
-				words := strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, w.Reason, w.Message))
-				if status.Name != layout.CassandraContainer {
+				words := strings.TrimSpace(fmt.Sprintf("container %s: %s %s", list[i].Name, w.Reason, w.Message))
+				if list[i].Name != layout.CassandraContainer {
 					return words // its image is the operator's choice
 				}
 				return WithFields(words)

@@ -57,11 +57,11 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 		encryption: s.Encryption(),
 		assessed:   make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
-	digest := v.TakenDigest(render.Image(s.Cluster, s.Install))
+	digest, uses := v.TakenDigest(render.Image(s.Cluster, s.Install)), v.encryption.Uses()
 	for i := range v.Wanted {
 		v.Wanted[i].Pod.ImageDigest = digest
 		v.Wanted[i].Configuration.Authentication = v.authenticationOf(v.Wanted[i].Name)
-		v.Wanted[i].Configuration.Encryption, v.Wanted[i].Pod.Certificates = v.encryption, v.encryption.Uses()
+		v.Wanted[i].Configuration.Encryption, v.Wanted[i].Pod.Certificates = v.encryption, uses
 	}
 	v.addLeaving()
 	for _, t := range s.Tasks {
@@ -89,7 +89,7 @@ func (v *View) wantRestarts(t *v1alpha1.CassandraTask) {
 func (v *View) WithLedger(l *ledger.Ledger) *View {
 	out, s := *v, *v.Snapshot
 	s.Ledger = l
-	out.Snapshot, out.assessed, out.memberNames = &s, map[string]Node{}, nil
+	out.Snapshot, out.assessed, out.memberNames = &s, make(map[string]Node, len(v.Nodes)), nil
 	return &out
 }
 
@@ -325,8 +325,8 @@ func (v *View) Datacenters() []string {
 		}
 	}
 	if !v.SpecRejected {
-		for _, w := range v.Wanted {
-			add(w.Datacenter)
+		for i := range v.Wanted {
+			add(v.Wanted[i].Datacenter)
 		}
 	}
 	for _, n := range v.Records() {
@@ -335,11 +335,17 @@ func (v *View) Datacenters() []string {
 	return names
 }
 
+// FirstOfRack says that one of Wanted is the first of its rack: the others mostly differ in nothing
+// but their names.
+func (v *View) FirstOfRack(i int) bool {
+	return i == 0 || v.Wanted[i].Datacenter != v.Wanted[i-1].Datacenter || v.Wanted[i].Rack != v.Wanted[i-1].Rack
+}
+
 // WantedNames are the nodes that the spec describes, in its order.
 func (v *View) WantedNames() []string {
 	out := make([]string, len(v.Wanted))
-	for i, w := range v.Wanted {
-		out[i] = w.Name
+	for i := range v.Wanted {
+		out[i] = v.Wanted[i].Name
 	}
 	return out
 }
@@ -398,8 +404,8 @@ func (v *View) WantedHashes(w render.Wanted) facts.RecordHashes { return v.compa
 // Described tells apart what the spec describes the nodes as, whatever release of Helenus reads it.
 func (v *View) Described() string {
 	var out strings.Builder
-	for i, w := range v.Wanted {
-		if i == 0 || w.Datacenter != v.Wanted[i-1].Datacenter || w.Rack != v.Wanted[i-1].Rack {
+	for i := range v.Wanted {
+		if w := v.Wanted[i]; v.FirstOfRack(i) {
 			w.Configuration.Revision, w.Pod.Revision = 0, 0
 			if w.Pod.ImageDefaulted {
 				w.Pod.Image = ""

@@ -60,7 +60,7 @@ func Wanted(s *facts.Snapshot, now time.Time) []render.Wanted {
 func memberNames(s *facts.Snapshot) []string {
 	var out []string
 	if s.Ledger != nil {
-		out = slices.Collect(maps.Keys(s.Ledger.Members))
+		out = slices.AppendSeq(make([]string, 0, len(s.Ledger.Members)), maps.Keys(s.Ledger.Members))
 	}
 	for _, n := range s.Nodes {
 		if _, known := s.Ledger.HostID(n.Name); !known && n.Record != nil && n.Record.Spec.Member != nil {
@@ -75,12 +75,10 @@ func memberNames(s *facts.Snapshot) []string {
 
 // placeOf a node by its name, in which only that of the cluster has hyphens.
 func placeOf(s *facts.Snapshot, name string) (datacenter, rack string, ordinal int32, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(name, s.Cluster.Name+"-"), "-")
-	if len(parts) != 3 {
-		return "", "", 0, false
-	}
-	n, err := strconv.ParseInt(parts[2], 10, 32)
-	return parts[0], parts[1], int32(n), err == nil
+	datacenter, rest, _ := strings.Cut(strings.TrimPrefix(name, s.Cluster.Name+"-"), "-")
+	rack, last, _ := strings.Cut(rest, "-")
+	n, err := strconv.ParseUint(last, 10, 31)
+	return datacenter, rack, int32(n), err == nil
 }
 
 func nameOf(s *facts.Snapshot, w render.Wanted, ordinal int32) string {

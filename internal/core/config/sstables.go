@@ -19,9 +19,13 @@ var CompatibilityModes = []string{"CASSANDRA_4", "UPGRADING", "NONE"}
 
 // CompatibilityMode is the place of a node's mode among them.
 func CompatibilityMode(s v1alpha1.Settings) int {
+	set := s[CompatibilityModeSetting].Raw
+	if set == nil {
+		return 0
+	}
 	var name string
-	if set := s[CompatibilityModeSetting].Raw; set == nil || json.Unmarshal(set, &name) != nil {
-		return 0 // not set: what it may be is checked elsewhere
+	if json.Unmarshal(set, &name) != nil {
+		return 0 // what it may be is checked elsewhere
 	}
 	return max(slices.Index(CompatibilityModes, name), 0)
 }

@@ -80,11 +80,14 @@ func (t Trust) Fingerprints() (out []string) {
 }
 
 // Trusts says that an authority is among those that are trusted.
-func (t Trust) Trusts(fingerprint string) bool { return slices.Contains(t.Fingerprints(), fingerprint) }
+func (t Trust) Trusts(fingerprint string) bool {
+	return slices.ContainsFunc(t.Trusted, func(a Authority) bool { return a.Fingerprint == fingerprint })
+}
 
 // Same says that a certificate was signed, and trusts, as an authority has it now.
 func (t Trust) Same(other Trust) bool {
-	return t.Signer == other.Signer && slices.Equal(t.Fingerprints(), other.Fingerprints())
+	return t.Signer == other.Signer && slices.EqualFunc(t.Trusted, other.Trusted,
+		func(a, b Authority) bool { return a.Fingerprint == b.Fingerprint })
 }
 
 // Stage of one of those that are trusted.

@@ -12,6 +12,9 @@ import (
 type Comparison struct {
 	records map[*facts.Node]*facts.RecordHashes
 	wanted  map[likeness]facts.RecordHashes
+	// last is what was asked for last, and of are its hashes: often the same is asked for again.
+	last likeness
+	of   facts.RecordHashes
 }
 
 // likeness is everything in which a node as the spec describes it can differ from the others of its
@@ -22,7 +25,7 @@ type likeness struct {
 	podRules           int32
 	image              string
 	imageDefaulted     bool
-	restartedAt        string
+	restartedAt        time.Time
 	authentication     v1alpha1.AuthenticationMode
 }
 
@@ -51,9 +54,12 @@ func (c *Comparison) Same(n *facts.Node, w Wanted) bool {
 // Wanted are the hashes of the record of a node as the spec describes it.
 func (c *Comparison) Wanted(w Wanted) facts.RecordHashes {
 	like := likeness{w.Datacenter, w.Rack, w.Configuration.Revision, w.Pod.Revision, w.Pod.Image,
-		w.Pod.ImageDefaulted, "", w.Configuration.Authentication}
+		w.Pod.ImageDefaulted, time.Time{}, w.Configuration.Authentication}
 	if at := w.Configuration.RestartedAt; at != nil {
-		like.restartedAt = at.UTC().Format(time.RFC3339)
+		like.restartedAt = at.Time
+	}
+	if c.wanted != nil && like == c.last {
+		return c.of
 	}
 	want, known := c.wanted[like]
 	if !known {
@@ -63,5 +69,6 @@ func (c *Comparison) Wanted(w Wanted) facts.RecordHashes {
 		}
 		c.wanted[like] = want
 	}
+	c.last, c.of = like, want
 	return want
 }

@@ -124,11 +124,9 @@ func compare(have *v1alpha1.CassandraNode, w render.Wanted) change {
 func (p *pass) noteFormats() {
 	var due []string
 	for _, name := range p.Members() {
-		n := p.Live(name)
-		if n == nil || slices.Contains(p.Ledger.UpgradeSSTables, name) {
-			continue
-		}
-		if w := p.wanted(n); config.SSTables(&n.Record.Spec.Configuration) != config.SSTables(&w.Configuration) {
+		n, w := p.Live(name), p.Describes(name)
+		if n != nil && w != nil && !p.SpecRejected && config.SSTables(&n.Record.Spec.Configuration) !=
+			config.SSTables(&w.Configuration) && !slices.Contains(p.Ledger.UpgradeSSTables, name) {
 			due = append(due, name)
 		}
 	}

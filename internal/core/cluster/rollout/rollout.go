@@ -243,20 +243,21 @@ func (p *pass) pending() (pending, begun []string) {
 // it before the next one.
 func (p *pass) workOutDiffering() []differing {
 	out := []differing{}
-	for _, w := range p.Wanted {
-		n := p.Live(w.Name)
-		if n == nil || p.Ledger.Members[w.Name] == "" || p.keptDown(n) {
+	for i := range p.Wanted {
+		name := p.Wanted[i].Name
+		n := p.Live(name)
+		if n == nil || p.Ledger.Members[name] == "" || p.keptDown(n) {
 			continue
 		}
 		switch {
 		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n) || p.closedForRoles(n):
-			out = append(out, differing{w.Name, true})
+			out = append(out, differing{name, true})
 		case p.changeOf(n) != nothing:
 			if !p.VolumesGrow(n, p.wanted(n)) { // else out of turn; what else differs is looked at after that
-				out = append(out, differing{w.Name, false})
+				out = append(out, differing{name, false})
 			}
 		case n.Record.Spec.Restart != nil: // to be forgotten
-			out = append(out, differing{w.Name, true})
+			out = append(out, differing{name, true})
 		}
 	}
 	return out

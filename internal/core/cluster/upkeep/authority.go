@@ -25,9 +25,30 @@ func (k *Keeper) uses() []v1alpha1.CertificateUse {
 	return append([]v1alpha1.CertificateUse{v1alpha1.UseAgent}, k.CertificateUses(k.Encryption())...)
 }
 
-// leaf is the Secret with the certificate of a node; nil if there is none.
-func (k *Keeper) leaf(n *facts.Node, use v1alpha1.CertificateUse) *corev1.Secret {
-	return k.Shared.Secrets[v1alpha1.CertificateName(n.Name, use)]
+// leaf is the Secret with the certificate of a node, nil if there is none, and what it says.
+type leaf struct {
+	secret *corev1.Secret
+	trust  facts.Trust
+}
+
+// leaves are the certificates for a use, of each of Records, and what their authority says.
+type leaves struct {
+	of        []leaf
+	authority facts.Trust
+}
+
+// leavesOf a use. They are looked up once in a pass.
+func (k *Keeper) leavesOf(use v1alpha1.CertificateUse) *leaves {
+	if out, known := k.leaves[use]; known {
+		return out
+	}
+	out := &leaves{make([]leaf, len(k.Records())), k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]}
+	for i, n := range k.Records() {
+		name := v1alpha1.CertificateName(n.Name, use)
+		out.of[i] = leaf{k.Shared.Secrets[name], k.Trust[name]}
+	}
+	k.leaves[use] = out
+	return out
 }
 
 // authorities sees to it that the cluster has its certificate authorities. One that is lost is not
@@ -36,7 +57,8 @@ func (k *Keeper) leaf(n *facts.Node, use v1alpha1.CertificateUse) *corev1.Secret
 // certificates that it has signed, too.
 func (k *Keeper) authorities() {
 	k.unsigned = map[v1alpha1.CertificateUse]bool{}
-	for _, use := range k.uses() {
+	k.used = k.uses()
+	for _, use := range k.used {
 		if !k.Cluster.Spec.HasOwn(use) {
 			k.authority(use)
 		} else if reason, err := k.checkGiven(); err != nil {
@@ -45,7 +67,7 @@ func (k *Keeper) authorities() {
 		}
 	}
 	if clients := k.clientsAuthority(); clients.Data[corev1.ServiceAccountRootCAKey] != "" &&
-		slices.Contains(k.uses(), v1alpha1.UseClients) && !k.unsigned[v1alpha1.UseClients] {
+		slices.Contains(k.used, v1alpha1.UseClients) && !k.unsigned[v1alpha1.UseClients] {
 		ensure(k, k.Shared.ConfigMaps, clients, repairConfig, edited)
 	}
 }
@@ -54,10 +76,9 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	want := render.CertificateSecret(k.Owner(), use, nil)
 	have := k.Shared.Secrets[want.Name]
 	var signed, copied bool
-	for _, n := range k.Records() {
-		leaf := k.leaf(n, use)
-		copied = copied || facts.SourceOf(leaf) != ""
-		signed = signed || leaf != nil && facts.SourceOf(leaf) == ""
+	for _, leaf := range k.leavesOf(use).of {
+		copied = copied || facts.SourceOf(leaf.secret) != ""
+		signed = signed || leaf.secret != nil && facts.SourceOf(leaf.secret) == ""
 	}
 	switch {
 	case have != nil && k.Edited[want.Name]:
@@ -98,12 +119,11 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 // foreign is the Secret of a node's certificate that is signed by none of those that the authority
 // of its use has; empty if there is none. Nodes that got what that has would not trust the node.
 func (k *Keeper) foreign(use v1alpha1.CertificateUse) string {
-	trust := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]
-	for _, n := range k.Records() {
-		leaf := v1alpha1.CertificateName(n.Name, use)
-		if signer, have := k.Trust[leaf].Signer, k.Shared.Secrets[leaf]; have != nil && facts.SourceOf(have) == "" &&
-			signer != "" && !trust.Trusts(signer) {
-			return leaf
+	all := k.leavesOf(use)
+	for _, leaf := range all.of {
+		if signer := leaf.trust.Signer; leaf.secret != nil && facts.SourceOf(leaf.secret) == "" && signer != "" &&
+			!all.authority.Trusts(signer) {
+			return leaf.secret.Name
 		}
 	}
 	return ""
@@ -115,15 +135,15 @@ var authorityInWords = map[v1alpha1.CertificateUse]string{
 	v1alpha1.UseClients:   "the certificate authority by which clients know this ring",
 }
 
-// certificates issues those of a node, and others when two thirds of their life are over.
-func (k *Keeper) certificates(n *facts.Node) {
+// certificates issues those of one of Records, and others when two thirds of their life are over.
+func (k *Keeper) certificates(i int, n *facts.Node) {
 	// One of a former record goes with that record.
 	if n.Pod != nil && n.Pod.Status.Phase == corev1.PodPending {
 		k.draft.WakeIn(secretsAgain) // it may wait for a Secret that somebody deletes
 	}
-	for _, use := range k.uses() {
+	for _, use := range k.used {
 		if !k.unsigned[use] {
-			k.certificate(n, use)
+			k.certificate(n, use, k.leavesOf(use).of[i], k.leavesOf(use).authority)
 		}
 	}
 	if c := k.Given[n.Name].Certificate; c != nil && k.Cluster.Spec.ClientsIssuer() == nil {
@@ -132,36 +152,30 @@ func (k *Keeper) certificates(n *facts.Node) {
 	}
 }
 
-func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
-	have := k.leaf(n, use)
-	var annotations map[string]string
-	trust := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, use)]
+func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse, is leaf, trust facts.Trust) {
+	have := is.secret
+	annotated, address := have != nil, ""
 	of, given, isGiven := trust, facts.Given{}, k.Cluster.Spec.HasOwn(use)
 	if isGiven {
 		if given = k.GivenTo(n.Name); !k.given(n, given) {
 			return
 		}
-		annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
+		annotated = have != nil && have.Annotations[v1alpha1.AnnotationSource] == given.Source()
 		of = given.Trust
 	} else if use == v1alpha1.UseClients {
-		address := ""
 		if have != nil {
 			address = have.Annotations[v1alpha1.AnnotationAddress]
 		}
 		if n.Pod != nil && n.Pod.Status.PodIP != "" {
 			address = n.Pod.Status.PodIP
 		}
-		annotations = map[string]string{v1alpha1.AnnotationAddress: address}
-		if facts.SourceOf(have) != "" {
-			annotations[v1alpha1.AnnotationSource] = ""
-		}
+		annotated = have != nil && have.Annotations[v1alpha1.AnnotationAddress] == address && facts.SourceOf(have) == ""
 	}
-	if use == v1alpha1.UseClients && have != nil && k.keeps(have, given.Secret, of.Signer, trust) {
+	if use == v1alpha1.UseClients && have != nil && k.keeps(is, given.Secret, of.Signer, trust) {
 		return
 	}
-	if have != nil && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
-		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && render.Within(annotations,
-		have.Annotations) && k.Trust[have.Name].Same(of) {
+	if annotated && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
+		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && is.trust.Same(of) {
 		if isGiven {
 			return
 		}
@@ -172,7 +186,15 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse) {
 		}
 	}
 	want := render.CertificateSecret(k.Owner(), use, n.Record)
-	want.Annotations = annotations
+	switch {
+	case isGiven:
+		want.Annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
+	case use == v1alpha1.UseClients:
+		want.Annotations = map[string]string{v1alpha1.AnnotationAddress: address}
+		if facts.SourceOf(have) != "" {
+			want.Annotations[v1alpha1.AnnotationSource] = ""
+		}
+	}
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
 		w.UID = have.UID
@@ -243,12 +265,12 @@ func (k *Keeper) checkGiven() (string, error) {
 
 // keeps says that a node still has a certificate from elsewhere than the spec says: while that is
 // refused, and while clients do not trust the other one yet.
-func (k *Keeper) keeps(have *corev1.Secret, source, signer string, trust facts.Trust) bool {
-	if k.SpecRejected && facts.SourceOf(have) != source {
+func (k *Keeper) keeps(have leaf, source, signer string, trust facts.Trust) bool {
+	if k.SpecRejected && facts.SourceOf(have.secret) != source {
 		return true
 	}
-	now := k.Trust[have.Name]
-	return !k.Edited[have.Name] && now.Signer != "" && !now.Trusts(signer) && k.clientsHold(trust, time.Time{})
+	return have.trust.Signer != "" && !have.trust.Trusts(signer) && !k.Edited[have.secret.Name] &&
+		k.clientsHold(trust, time.Time{})
 }
 
 // issue writes a Secret. Nothing tells when that is there, so it is looked at again.

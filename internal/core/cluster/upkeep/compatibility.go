@@ -13,12 +13,13 @@ func (k *Keeper) checkCompatibility() error {
 	lowest, sameLine, line := len(config.CompatibilityModes), true, settings.LineOf(k.Cluster.Spec.Version)
 	for _, name := range k.Members() {
 		if n := k.Live(name); n != nil {
-			c := n.Record.Spec.Configuration
+			c := &n.Record.Spec.Configuration
 			lowest = min(lowest, config.CompatibilityMode(c.CassandraYaml))
 			sameLine = sameLine && settings.LineOf(c.Version) == line
 		}
 	}
-	for _, w := range k.Wanted {
+	for i := range k.Wanted {
+		w := &k.Wanted[i]
 		mode := config.CompatibilityMode(w.Configuration.CassandraYaml)
 		if lowest == len(config.CompatibilityModes) || mode == lowest || mode == lowest+1 && sameLine {
 			continue

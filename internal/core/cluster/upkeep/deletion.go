@@ -156,7 +156,7 @@ func (k *Keeper) removeRecord(n *facts.Node, why string) {
 	switch {
 	case n.Record.DeletionTimestamp == nil:
 		for _, use := range k.uses() {
-			k.deleteSecret(k.leaf(n, use), why)
+			k.deleteSecret(k.Shared.Secrets[v1alpha1.CertificateName(n.Name, use)], why)
 		}
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(n.Record), UID: n.Record.UID, Why: why})
 	case slices.Contains(n.Record.Finalizers, v1alpha1.FinalizerNode):

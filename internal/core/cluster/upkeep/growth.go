@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,12 +27,12 @@ func (k *Keeper) growVolumes() {
 // rest, while the pod runs.
 func (k *Keeper) growClaim(n *facts.Node, v render.Volume) {
 	c := n.Claims[v.Name]
-	has := c.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	if !c.Bound() || v.Claim.Size == nil || v.Claim.Size.Cmp(has) <= 0 || k.CannotGrow(c, v) != "" ||
+	if !c.Bound() || v.Claim.Size == nil ||
+		v.Claim.Size.Cmp(c.Claim.Spec.Resources.Requests[corev1.ResourceStorage]) <= 0 || k.CannotGrow(c, v) != "" ||
 		slices.ContainsFunc(k.growing, func(g correction) bool { return g.node == n }) { // its record comes first
 		return
 	}
-	now := c.Claim.DeepCopy()
+	now, has := c.Claim.DeepCopy(), c.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	now.Spec.Resources.Requests[corev1.ResourceStorage] = *v.Claim.Size
 	k.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: c.Claim, UID: c.Claim.UID,
 		Why: fmt.Sprintf("it grows from %s to %s", &has, v.Claim.Size)})
@@ -43,11 +42,13 @@ func (k *Keeper) growClaim(n *facts.Node, v render.Volume) {
 func (k *Keeper) noticeGrowing() {
 	var nodes, claims []string
 	for _, n := range k.Records() {
-		for _, volume := range slices.Sorted(maps.Keys(n.Claims)) {
-			if c := n.Claims[volume]; c.Growing() {
+		before := len(claims)
+		for _, c := range n.Claims {
+			if c.Growing() {
 				nodes, claims = append(nodes, n.Name), append(claims, growthInWords(c.Claim))
 			}
 		}
+		slices.Sort(claims[before:])
 	}
 	if len(claims) > 0 {
 		k.draft.Notice(v1alpha1.NoticeVolumeGrows, slices.Compact(nodes), "%s: the storage driver has not made the "+

@@ -22,6 +22,9 @@ type Keeper struct {
 	leavers []string
 	// unwanted are those of which nothing is made any more.
 	unwanted map[string]bool
+	// used are the uses of certificates, and leaves are those of nodes.
+	used   []v1alpha1.CertificateUse
+	leaves map[v1alpha1.CertificateUse]*leaves
 	// unsigned are the uses for which there is no authority that could sign certificates.
 	unsigned map[v1alpha1.CertificateUse]bool
 }
@@ -33,7 +36,9 @@ type correction struct {
 }
 
 // New Keeper for one pass.
-func New(v *assess.View, d *plan.Draft) *Keeper { return &Keeper{View: v, draft: d} }
+func New(v *assess.View, d *plan.Draft) *Keeper {
+	return &Keeper{View: v, draft: d, leaves: map[v1alpha1.CertificateUse]*leaves{}}
+}
 
 // Corrected is how many nodes take over the corrected spec.
 func (k *Keeper) Corrected() int { return len(k.corrections) }

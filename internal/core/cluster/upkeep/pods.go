@@ -23,7 +23,7 @@ import (
 func (k *Keeper) VolumesAndPods() plan.Result {
 	before := len(k.draft.Writes)
 	waiting := 0
-	for _, n := range k.Records() {
+	for i, n := range k.Records() {
 		if n.Record.DeletionTimestamp != nil || k.unwanted[n.Name] ||
 			n.Record.Spec.State == v1alpha1.StateDecommissioned {
 			continue
@@ -36,7 +36,7 @@ func (k *Keeper) VolumesAndPods() plan.Result {
 			}
 			continue
 		}
-		k.certificates(n)
+		k.certificates(i, n)
 		k.pod(n)
 	}
 	k.forceDeleteFromLostHosts("VolumesAndPods")
@@ -155,8 +155,8 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 		pins[c.Volume] = c
 	}
 	var lost []string
-	changed := false
-	if !k.Of(n.Name).Started() {
+	changed, started := false, k.Of(n.Name).Started()
+	if !started {
 		changed = k.dropVolumes(n, pins)
 	}
 	volumes := render.Volumes(n.Record.Spec.Pod)
@@ -167,7 +167,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 			claim = c.Claim
 		}
 		switch {
-		case claim != nil && !k.Of(n.Name).Started() && k.leavesVolume(n, v, n.Claims[v.Name]):
+		case claim != nil && !started && k.leavesVolume(n, v, n.Claims[v.Name]):
 			switch { // another is made when it is gone
 			case isPinned: // a pin without its claim would be a member's lost disk, should the ledger be lost just then
 				delete(pins, v.Name)
@@ -179,7 +179,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 		case isPinned && claim != nil && claim.UID == pin.UID && claim.DeletionTimestamp == nil:
 			k.relabelClaim(n, v, claim)
 			k.growClaim(n, v)
-		case isPinned && k.Of(n.Name).Started():
+		case isPinned && started:
 			lost = append(lost, pin.Name)
 		case isPinned:
 			// Nothing was ever on it that counts: take what is there under the name, or make
@@ -189,7 +189,7 @@ func (k *Keeper) claimsReady(n *facts.Node) bool {
 		case claim != nil && k.MayUse(claim):
 			pins[v.Name] = render.Reference(v.Name, claim)
 			changed = true
-		case claim == nil && k.Of(n.Name).Started() && !takesPlace(n):
+		case claim == nil && started && !takesPlace(n):
 			lost = append(lost, v1alpha1.ClaimName(v.Name, n.Name))
 		case claim == nil:
 			missing = append(missing, v)

@@ -79,13 +79,14 @@ func (k *Keeper) followPolicies() {
 				spec.Disruption = policy
 			})
 		}
-		if spec := &n.Record.Spec; !equality.Semantic.DeepEqual(spec.TableMetrics, metrics.Tables) ||
+		if spec := &n.Record.Spec; spec.TableMetrics != metrics.Tables &&
+			!equality.Semantic.DeepEqual(spec.TableMetrics, metrics.Tables) ||
 			!slices.Equal(spec.ExtraMetrics, metrics.Extra) {
 			k.update(n, false, "the choice of metrics has changed", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.TableMetrics, spec.ExtraMetrics = metrics.Tables.DeepCopy(), slices.Clone(metrics.Extra)
 			})
 		}
-		if !equality.Semantic.DeepEqual(n.Record.Spec.CommitLog, k.CommitLog) {
+		if logs := n.Record.Spec.CommitLog; logs != k.CommitLog && !equality.Semantic.DeepEqual(logs, k.CommitLog) {
 			k.update(n, false, "where commit logs are kept has changed", func(spec *v1alpha1.CassandraNodeSpec) {
 				spec.CommitLog = k.CommitLog.DeepCopy()
 			})
@@ -202,10 +203,11 @@ func (k *Keeper) deleteUnbound(n *facts.Node, except map[string]bool, why string
 // restoreRecords recreates records that belong to the ring and are gone, and those of nodes that
 // are to join it.
 func (k *Keeper) restoreRecords() {
-	for _, w := range k.Wanted {
-		n := k.Nodes[w.Name]
-		hostID, member := k.Ledger.Members[w.Name]
-		inWave, newcomer := k.Ledger.Step.Has(w.Name), k.Settled()
+	for i := range k.Wanted {
+		name := k.Wanted[i].Name
+		n := k.Nodes[name]
+		hostID, member := k.Ledger.Members[name]
+		inWave, newcomer := k.Ledger.Step.Has(name), k.Settled()
 		if record := recordOf(n); record != nil {
 			if member && !inWave && record.Spec.Member == nil && record.DeletionTimestamp == nil {
 				// It was made so that its disk could say what it holds, when the ledger was lost
@@ -216,9 +218,10 @@ func (k *Keeper) restoreRecords() {
 			}
 			continue
 		}
-		if !member && !inWave && !newcomer && !slices.Contains(k.Ledger.Excluded, w.Name) {
+		if !member && !inWave && !newcomer && !slices.Contains(k.Ledger.Excluded, name) {
 			continue
 		}
+		w := k.Wanted[i]
 		if (member || inWave) && n != nil {
 			w = render.AsMade(w, n)
 		}

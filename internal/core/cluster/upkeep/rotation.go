@@ -23,7 +23,7 @@ const broughtIn = 5 * time.Minute
 // the Secret of the authority alone: each signature, and each next stage, is made
 // by what is there. Each stage gives every node another certificate, which it has to prove.
 func (k *Keeper) RotateAuthorities(rules guard.Rules) plan.Result {
-	for _, use := range k.uses() {
+	for _, use := range k.used {
 		if use != v1alpha1.UseAgent && !k.unsigned[use] {
 			k.rotate(rules, use)
 		}
@@ -50,12 +50,12 @@ func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
 	}
 	about := guard.Rotating{Nodes: guard.Nodes{Snapshot: k.Snapshot}, Use: use, Trust: trust}
 	fresh := false
-	for _, n := range k.Records() {
+	for i, n := range k.Records() {
 		if n.Record.Spec.Member == nil && n.Record.Spec.Join == nil {
 			continue // it has no part in the ring, and starts with what the Secret has then
 		}
 		about.Names = append(about.Names, n.Name)
-		leaf := k.Trust[v1alpha1.CertificateName(n.Name, use)]
+		leaf := k.leavesOf(use).of[i].trust
 		fresh = fresh || !leaf.Same(trust) || k.Now.Before(leaf.MadeAt.Add(broughtIn))
 	}
 	refusals := guard.Check(about, rules.Authority...)
@@ -122,11 +122,12 @@ func (k *Keeper) clientsAuthority() *corev1.ConfigMap {
 func (k *Keeper) clientsBundle(trust facts.Trust) string {
 	out, have := trust.Bundle, k.Shared.ConfigMaps[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)]
 	other := func(signer string) bool { return signer != "" && !trust.Trusts(signer) }
-	if out == "" || have == nil || !slices.ContainsFunc(k.Records(), func(n *facts.Node) bool {
-		return other(k.Trust[v1alpha1.CertificateName(n.Name, v1alpha1.UseClients)].Signer) ||
-			slices.ContainsFunc(n.Record.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
-				return c.Use == v1alpha1.UseClients && other(c.Authority)
-			})
+	if out == "" || have == nil || !slices.ContainsFunc(k.leavesOf(v1alpha1.UseClients).of, func(l leaf) bool {
+		return other(l.trust.Signer)
+	}) && !slices.ContainsFunc(k.Records(), func(n *facts.Node) bool {
+		return slices.ContainsFunc(n.Record.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
+			return c.Use == v1alpha1.UseClients && other(c.Authority)
+		})
 	}) {
 		return out
 	}

@@ -46,10 +46,11 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 
 // removeOthers removes what a datacenter had of which there is nothing any more.
 func removeOthers[P plan.Object](k *Keeper, existing map[string]P, nameOf func(cluster, datacenter string) string) {
+	present := k.Datacenters()
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		o := existing[name]
 		dc := o.GetLabels()[v1alpha1.LabelDatacenter]
-		if dc != "" && name == nameOf(k.Cluster.Name, dc) && !slices.Contains(k.Datacenters(), dc) &&
+		if dc != "" && name == nameOf(k.Cluster.Name, dc) && !slices.Contains(present, dc) &&
 			o.GetDeletionTimestamp() == nil {
 			k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(o), UID: o.GetUID(),
 				Why: "its datacenter has left the ring"})

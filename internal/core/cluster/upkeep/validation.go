@@ -72,18 +72,17 @@ func (k *Keeper) refusal() (string, error) {
 // same words once are enough.
 func (k *Keeper) checkSettings() error {
 	var errs []error
-	said, seen := map[string]bool{}, map[string]bool{}
-	for _, w := range k.Wanted {
-		rack := w.Datacenter + "/" + w.Rack
-		if seen[rack] {
+	said := map[string]bool{}
+	for i := range k.Wanted {
+		if !k.FirstOfRack(i) {
 			continue
 		}
-		seen[rack] = true
+		w := &k.Wanted[i]
 		limit := w.Pod.Resources.Limits[corev1.ResourceMemory]
 		for _, problem := range config.Validate(&w.Configuration, limit.Value()) {
 			if words := problem.String(); !said[words] {
 				said[words] = true
-				errs = append(errs, fmt.Errorf("rack %s: %s", rack, words))
+				errs = append(errs, fmt.Errorf("rack %s/%s: %s", w.Datacenter, w.Rack, words))
 			}
 		}
 	}
@@ -118,10 +117,11 @@ func (k *Keeper) checkSpec() error {
 				"to stop; take it out, and set it when the datacenter has formed", dc.Name)
 		}
 	}
-	for i, w := range k.Wanted {
-		if i > 0 && w.Datacenter == k.Wanted[i-1].Datacenter && w.Rack == k.Wanted[i-1].Rack {
-			continue // the nodes of a rack differ in nothing but their names
+	for i := range k.Wanted {
+		if !k.FirstOfRack(i) {
+			continue
 		}
+		w := k.Wanted[i]
 		if claims := w.Pod.Storage.Claims; claims == nil || claims.Data == nil {
 			return fmt.Errorf("node.storage.claims.data.size is not set for datacenter %s: say how large the volume "+
 				"of each node is", w.Datacenter)
@@ -216,16 +216,17 @@ func (k *Keeper) checkNodes() error {
 	var errs []error
 	refused, releases := map[string][]string{}, map[string][]string{}
 	var fixed []string
-	for _, w := range k.Wanted {
-		n := k.Nodes[w.Name]
+	for i := range k.Wanted {
+		n := k.Nodes[k.Wanted[i].Name]
 		if recordOf(n) == nil || n.Record.DeletionTimestamp != nil {
 			continue
 		}
-		if err := settings.CheckChange(k.releaseOf(n), w.Configuration.Version); err != nil && k.Of(n.Name).Joined() {
+		if err := settings.CheckChange(k.releaseOf(n), k.Wanted[i].Configuration.Version); err != nil &&
+			k.Of(n.Name).Joined() {
 			releases[err.Error()] = append(releases[err.Error()], n.Name)
 			continue
 		}
-		drift, w := k.Drift(n, w)
+		drift, w := k.Drift(n, k.Wanted[i])
 		switch drift {
 		case assess.Same, assess.InTurn:
 		case assess.Takes:
@@ -287,10 +288,8 @@ func (k *Keeper) releaseOf(n *facts.Node) string {
 // go; members leave by a step.
 func (k *Keeper) checkNumbers() error {
 	var early, fewer []string
-	for _, w := range k.Wanted {
-		if !k.Belongs(w.Name) && !k.Settled() {
-			early = append(early, w.Name)
-		}
+	if !k.Settled() {
+		early = slices.DeleteFunc(k.WantedNames(), k.Belongs)
 	}
 	for _, n := range k.Records() {
 		switch {
