@@ -314,6 +314,9 @@ const (
 	NoticeClientsAuthorityChanges Reason = "ClientsAuthorityChanges"
 	// NoticeCertificateNotRenewed – Cassandra does not take over a certificate, or one ends soon.
 	NoticeCertificateNotRenewed Reason = "CertificateNotRenewed"
+	// NoticeNetworkPolicyNotEnforced – the operator reaches a port that the network policy of the
+	// ring forbids to it.
+	NoticeNetworkPolicyNotEnforced Reason = "NetworkPolicyNotEnforced"
 	// NoticePodRenderingFailed – a pod cannot be rendered from its record.
 	NoticePodRenderingFailed Reason = "PodRenderingFailed"
 	// NoticeAddressConflict – a pod got the address of another member and is recreated.

@@ -36,11 +36,15 @@ type Agents struct {
 	Wake func(cluster types.NamespacedName)
 	// Dial begins to ask an agent: Over in a real cluster.
 	Dial func(Target) Asker
+	// Reach says whether CQL of the pod of an address accepts a connection; nil if that is not to be
+	// tried.
+	Reach func(ctx context.Context, address string) bool
 	// Threads run and wait.
 	Threads threads.Threads
 
 	mutex    sync.Mutex
 	contacts map[Target]*contact
+	reaches  map[types.NamespacedName]*reach
 }
 
 // Target is one agent: of a node, in a pod, at an address.
@@ -107,10 +111,16 @@ func (a *Agents) Fill(s *facts.Snapshot) {
 		n.Agent, n.Unreachable, n.Asking = a.contact(t).get()
 	}
 	a.keepOnly(key, present)
+	a.reach(key, s)
 }
 
 // Forget ends all contacts of a cluster.
-func (a *Agents) Forget(cluster types.NamespacedName) { a.keepOnly(cluster, nil) }
+func (a *Agents) Forget(cluster types.NamespacedName) {
+	a.keepOnly(cluster, nil)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	delete(a.reaches, cluster)
+}
 
 func targetOf(key types.NamespacedName, s *facts.Snapshot, n *facts.Node) (Target, bool) {
 	if n.Pod == nil || n.Pod.Status.PodIP == "" {

@@ -108,6 +108,7 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	woken := make(chan event.GenericEvent, 1024)
 	agents := &observe.Agents{
 		Dial:    observe.Over(signing.source, time.Now),
+		Reach:   observe.ReachCQL,
 		Threads: threads.Goroutines{},
 		Wake: func(key types.NamespacedName) {
 			woken <- event.GenericEvent{

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,6 +42,12 @@ func TestIdle(t *testing.T) {
 	pass(t, settling)
 	since := time.Now()
 	before, _ := ring.Now(t.Context()).Cluster(ring.Name)
+	// the local cluster has no plugin that enforces policies
+	if !slices.ContainsFunc(before.Status.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticeNetworkPolicyNotEnforced
+	}) {
+		t.Errorf("nothing says that network policies have no effect here: %+v", before.Status.Notices)
+	}
 	pass(t, idleness)
 	counts, err := ring.Writes(since)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // TestPasswordsOnALivingRing: a ring that was made without passwords is to ask for them. A client
-// without one is served while the first node waits for roles, and a client with one until all ask;
-// and while they are turned off again.
+// that has none is served while the first node waits for roles, is then given one, and is served
+// until all ask; and while they are turned off again.
 func TestPasswordsOnALivingRing(t *testing.T) {
 	onlyInFull(t)
 	authenticate := func(mode v1alpha1.AuthenticationMode) func(*v1alpha1.CassandraClusterSpec) {
@@ -62,6 +62,10 @@ func TestPasswordsOnALivingRing(t *testing.T) {
 		}
 		if _, err := ring.Run(t.Context(), first, "cqlsh", "-e", "SELECT count(*) FROM e2e.rows"); err == nil {
 			t.Errorf("node %s accepts a client without a password", first)
+		}
+		// what the status asks for before the roles are said to be ready
+		if err := ring.LogIn(t.Context(), first); err != nil {
+			return err
 		}
 		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
 			except(s, v1alpha1.Exception{Name: "ready", Type: v1alpha1.ExceptionRolesReady, Node: first})

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,5 +134,58 @@ func TestPeersAreRefused(t *testing.T) {
 		if made := next(w); len(made.Writes) > 0 {
 			t.Errorf("%s: something is written:\n%s", want, made)
 		}
+	}
+}
+
+// An operator that reaches what the policy forbids to it says so, and takes it back when it does so
+// no longer. While that is not known, as when an operator starts, it says what was said before.
+func TestAPolicyThatIsNotEnforcedIsSaid(t *testing.T) {
+	w := withPasswords(t)
+	w.snapshot.Install.Namespace = "helenus-system"
+	w.settle()
+	w.wantOpen()
+	is := func(reached bool) *bool { return &reached }
+	web := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	named := func(namespace string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}}
+	}
+	peer := func(p v1alpha1.NetworkPeer) *v1alpha1.NetworkPolicy {
+		return &v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{{PodSelector: web}, p}}
+	}
+	for _, c := range []struct {
+		name    string
+		reached *bool
+		policy  *v1alpha1.NetworkPolicy
+		want    bool
+	}{
+		{"nothing is known", nil, nil, false},
+		{"it is reached", is(true), nil, true},
+		{"an operator starts", nil, nil, true},
+		{"it is reached no longer", is(false), nil, false},
+		{"again nothing is known", nil, nil, false},
+		{"by namespaces that may be the operator's", is(true), peer(v1alpha1.NetworkPeer{NamespaceSelector: web}), false},
+		{"by a block", is(true), peer(v1alpha1.NetworkPeer{IPBlock: &v1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}), false},
+		{"by its namespace", is(true), peer(v1alpha1.NetworkPeer{NamespaceSelector: named("helenus-system")}), false},
+		{"by another namespace", is(true), peer(v1alpha1.NetworkPeer{NamespaceSelector: named("web")}), true},
+		{"no policy", is(true), &v1alpha1.NetworkPolicy{Mode: v1alpha1.NetworkPolicyNone}, false},
+	} {
+		networked(w, c.policy)
+		w.settle()
+		w.snapshot.CQLReached = c.reached
+		made := next(w)
+		w.snapshot.Cluster.Status.Notices = made.Notices
+		said := slices.ContainsFunc(made.Notices, func(n v1alpha1.Notice) bool {
+			return n.Reason == v1alpha1.NoticeNetworkPolicyNotEnforced
+		})
+		if said != c.want || len(made.Writes) > 0 {
+			t.Errorf("%s: the notice is there: %v, want %v, and nothing to write:\n%s", c.name, said, c.want, made)
+		}
+	}
+	networked(w, nil)
+	w.settle()
+	w.snapshot.Install.Namespace = w.snapshot.Cluster.Namespace
+	w.snapshot.CQLReached = is(true)
+	if made := next(w); len(made.Notices) > 0 {
+		t.Errorf("an operator in the namespace of the ring is a client:\n%s", made)
 	}
 }

@@ -68,6 +68,9 @@ type Snapshot struct {
 	Repairs      *repair.History
 	RepairZone   *time.Location
 	NoRepairZone bool
+	// CQLReached says whether the operator reaches CQL of a node; nil if that is not known, or not
+	// forbidden to it.
+	CQLReached *bool
 	// Backup that the ring is to be made from; nil if it is made, or is to be made from none.
 	Backup *Backup
 	// Predecessor are objects of an earlier cluster of the same name and another uid, which must go

@@ -123,12 +123,15 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	if node == "" {
 		return nil, errors.New("no node is ready")
 	}
-	config := gocql.NewCluster(hosts...)
-	switch login, err := cqlclient.Superuser(ctx, r.Kubernetes, r.Namespace, node); {
-	case err != nil:
+	if err := r.LogIn(ctx, node); err != nil {
 		return nil, err
-	case login != nil:
-		config.Authenticator = *login
+	}
+	config := gocql.NewCluster(hosts...)
+	config.AuthProvider = func(*gocql.HostInfo) (login gocql.Authenticator, _ error) {
+		if known := r.login.Load(); known != nil {
+			login = *known
+		}
+		return login, nil
 	}
 	config.Port = layout.NativePort
 	config.ProtoVersion = 4
@@ -143,6 +146,16 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
 	return config.CreateSession()
+}
+
+// LogIn has the clients of a ring log in as its superuser, if the ring of a node has one, with every
+// connection that they make from now on: as an application that is given its password.
+func (r *Ring) LogIn(ctx context.Context, node string) error {
+	login, err := cqlclient.Superuser(ctx, r.Kubernetes, r.Namespace, node)
+	if err == nil {
+		r.login.Store(login)
+	}
+	return err
 }
 
 // on makes a request with the session that the client has now. A driver whose hosts have all

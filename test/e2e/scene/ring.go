@@ -7,8 +7,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +30,9 @@ type Ring struct {
 	UID  types.UID
 	// Spec it was made with.
 	Spec v1alpha1.CassandraClusterSpec
+
+	// login of its clients; nil while they know none.
+	login atomic.Pointer[gocql.PasswordAuthenticator]
 }
 
 // Sample reads a CassandraCluster from a file.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 // network keeps the network policy of the ring, or takes it away where the ring is to have none.
 // While the spec describes none that can be, what is there stays.
 func (k *Keeper) network() {
+	k.noticeNotEnforced()
 	if k.checkNetwork() != nil {
 		return
 	}
@@ -28,6 +30,25 @@ func (k *Keeper) network() {
 		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(have), UID: have.UID,
 			Why: "security.networkPolicy.mode is None"})
 	}
+}
+
+// noticeNotEnforced says that the network policy has no effect. What was said last stays while
+// nothing is known, so that an operator that starts writes nothing.
+func (k *Keeper) noticeNotEnforced() {
+	reached := slices.ContainsFunc(k.Cluster.Status.Notices, func(n v1alpha1.Notice) bool {
+		return n.Reason == v1alpha1.NoticeNetworkPolicyNotEnforced
+	})
+	if k.CQLReached != nil {
+		reached = *k.CQLReached
+	}
+	if !reached || !k.CQLForbidden() {
+		return
+	}
+	k.draft.Notice(v1alpha1.NoticeNetworkPolicyNotEnforced, nil, "the operator reaches CQL of a node, which "+
+		"NetworkPolicy %s forbids to it: the network plugin of this Kubernetes does not enforce policies, and whoever "+
+		"reaches a pod reaches all its ports; or another policy of the namespace allows it. Use a network plugin that "+
+		"enforces NetworkPolicies, such as Calico or Cilium; or set security.networkPolicy.mode to None, if something "+
+		"else protects the ring", v1alpha1.NetworkPolicyName(k.Cluster.Name))
 }
 
 func repairPolicy(now, want *networkingv1.NetworkPolicy) bool {
