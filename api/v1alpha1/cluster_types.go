@@ -420,8 +420,8 @@ type Bootstrap struct {
 	// +optional
 	Adopt *Adoption `json:"adopt,omitempty"`
 
-	// Restore begins with what a backup holds. The cluster must have the shape of the one that it
-	// was taken of: the names of its datacenters and racks, the nodes of each rack, and numTokens.
+	// Restore begins with what a backup holds. Where names of datacenters and racks, the nodes of
+	// each rack or numTokens are others than in the backup, the rows are streamed to their owners.
 	// +optional
 	Restore *Restore `json:"restore,omitempty"`
 }
@@ -445,14 +445,14 @@ type Restore struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
 	Backup string `json:"backup,omitempty"`
 
-	// PointInTime makes the ring as it was at a time, from the latest backup before it and the
-	// commit logs since then. They must cover it.
+	// PointInTime makes the ring as it was at a time, from the latest backup before it, in its
+	// shape, and the commit logs since then. They must cover it.
 	// +optional
 	PointInTime *metav1.Time `json:"pointInTime,omitempty"`
 
 	// Roles says whose roles the ring has: its own, as any new ring (Fresh), or those of the backup
-	// with their passwords (Restore). Its superuser and Helenus have those of their Secrets either
-	// way.
+	// with their passwords (Restore, for the shape of the backup). Its superuser and Helenus have
+	// those of their Secrets either way.
 	// +optional
 	// +kubebuilder:default=Fresh
 	Roles RestoredRoles `json:"roles,omitempty"`

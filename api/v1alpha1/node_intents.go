@@ -99,7 +99,7 @@ type JoinTicket struct {
 	Wipe string `json:"wipe,omitempty"`
 }
 
-// DiskRestore is what one node had in a backup.
+// DiskRestore is what one node had in a backup, or for a ring of another shape the schema alone.
 type DiskRestore struct {
 	// Store with the backup.
 	// +required
@@ -127,6 +127,14 @@ type DiskRestore struct {
 	// Roles that the ring gets.
 	// +required
 	Roles RestoredRoles `json:"roles"`
+
+	// Datacenters are those of a ring of another shape than that of the backup, by their names
+	// inside Cassandra, with the number of their nodes: the disk gets the schema, with replicas in
+	// these, and rows are loaded when all nodes have joined. Not set for the same shape.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1)`,message=`datacenters: each needs a node`
+	Datacenters map[string]int32 `json:"datacenters,omitempty"`
 
 	// PointInTime up to which the node's commit log in the store is replayed at the first start;
 	// not set for none.

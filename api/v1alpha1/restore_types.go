@@ -114,7 +114,8 @@ const RestoreTagPrefix = "helenus-restore-"
 
 // RestoreArguments are what StageTables and LoadTables are about.
 type RestoreArguments struct {
-	// Tag of what is downloaded: helenus-restore- and the uid of the CassandraRestore.
+	// Tag of what is downloaded: helenus-restore- and the uid of the CassandraRestore, or of the
+	// CassandraCluster.
 	// +required
 	// +kubebuilder:validation:MinLength=17
 	// +kubebuilder:validation:MaxLength=64
@@ -138,12 +139,12 @@ type RestoreArguments struct {
 	// +kubebuilder:validation:MaxLength=128
 	Backup string `json:"backup"`
 
-	// Tables that come back.
-	// +required
+	// Tables that come back. Empty: all of users, into a ring that is made with the schema of the
+	// backup and serves nobody yet.
+	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	Tables []RestoredTable `json:"tables"`
+	Tables []RestoredTable `json:"tables,omitempty"`
 
 	// Members are the host ids of the nodes that share the work: each takes the files of some nodes
 	// of the backup.

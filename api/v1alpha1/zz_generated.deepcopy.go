@@ -1874,6 +1874,13 @@ func (in *DiskOwner) DeepCopy() *DiskOwner {
 func (in *DiskRestore) DeepCopyInto(out *DiskRestore) {
 	*out = *in
 	in.Store.DeepCopyInto(&out.Store)
+	if in.Datacenters != nil {
+		in, out := &in.Datacenters, &out.Datacenters
+		*out = make(map[string]int32, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.PointInTime != nil {
 		in, out := &in.PointInTime, &out.PointInTime
 		*out = (*in).DeepCopy()

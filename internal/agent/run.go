@@ -163,7 +163,7 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		},
 		Uploads:   uploads,
 		LogVolume: o.path(logVolume),
-		Staging:   func(tag string) (*disk.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
+		Staging:   func(tag string) (operation.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	if line, err = e.line(o, a, logger); err != nil {

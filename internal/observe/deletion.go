@@ -78,7 +78,8 @@ func (r *Reader) ReadersOf(ctx context.Context, of types.UID) (out []string, err
 	for i := range all.Items {
 		c := &all.Items[i]
 		uids[client.ObjectKeyFromObject(c)] = c.UID
-		formed := len(c.Status.Datacenters) > 0 && !slices.ContainsFunc(c.Status.Datacenters,
+		forms := c.Status.Step != nil && c.Status.Step.Name == string(ledger.FormRing)
+		formed := !forms && len(c.Status.Datacenters) > 0 && !slices.ContainsFunc(c.Status.Datacenters,
 			func(d v1alpha1.DatacenterStatus) bool { return !d.Formed })
 		if from := c.Spec.Restore(); from != nil && from.Source.UID == of && !formed {
 			out = append(out, "cluster "+c.Namespace+"/"+c.Name)

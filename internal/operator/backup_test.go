@@ -72,6 +72,11 @@ func TestABackupIsDeletedInItsStore(t *testing.T) {
 	}{
 		{"waits until cluster other/again, restore shop/tables", func() error {
 			ring.Status.Datacenters = []v1alpha1.DatacenterStatus{{Name: "a", Formed: true}}
+			ring.Status.Step = &v1alpha1.StepStatus{Name: "FormRing"} // it loads rows
+			return c.Status().Update(t.Context(), ring)
+		}},
+		{"waits until cluster other/again, restore shop/tables", func() error {
+			ring.Status.Step = nil
 			return c.Status().Update(t.Context(), ring)
 		}},
 		{"waits until restore shop/tables", func() error {

@@ -116,6 +116,35 @@ func TestTablesFromABackup(t *testing.T) {
 	}
 }
 
+// TestRestoredInAnotherShape: of a ring of three racks, which is gone, one of two nodes in a
+// datacenter of another name is made. Every row is there, and each node has all.
+func TestRestoredInAnotherShape(t *testing.T) {
+	onlyInFull(t)
+	s, sample := open(t, "e2e-shape"), sampleOf(t, "demo.yaml")
+	var source, heir *scene.Ring
+	var b *v1alpha1.CassandraBackup
+	took(t, "a ring of three racks has formed", func() (err error) {
+		source, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "rows are written", func() error { return source.Fill(t.Context(), gocql.All) })
+	bucket(t, source)
+	took(t, "it is backed up", func() (err error) {
+		b, err = source.BackUp(t.Context(), "before", "main")
+		return err
+	})
+	took(t, "it is deleted", func() error { return source.Delete(t.Context(), v1alpha1.ClaimDelete) })
+	dc := &sample.Spec.Datacenters[0]
+	dc.DatacenterName, dc.Racks, sample.Spec.ClusterName = "east", dc.Racks[:2], "smaller"
+	sample.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
+		Store: v1alpha1.StoreReference{Name: "main"}, Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: b.Status.ID}}
+	took(t, "a ring of two nodes is made from the backup", func() (err error) {
+		heir, err = s.Form(t.Context(), sample)
+		return err
+	})
+	took(t, "all rows are read at ALL through every node", func() error { return heir.ReadBack(t.Context(), gocql.All) })
+}
+
 // whole says what of a backup is not in a store.
 func whole(t *testing.T, in store.Store, b *v1alpha1.CassandraBackup, nodes int) error {
 	there, members := map[string]int64{}, map[string]bool{}

@@ -40,7 +40,7 @@ type Host struct {
 	// LogVolume is the directory of the volume with the commit log; empty if it is no real one.
 	LogVolume string
 	// Staging is what was downloaded of one under a tag.
-	Staging func(tag string) (*disk.Staging, error)
+	Staging func(tag string) (operation.Staging, error)
 	// Logf writes one line of the agent's log.
 	Logf func(format string, args ...any)
 }

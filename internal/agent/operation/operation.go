@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ type Host struct {
 	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
 	Uploads int
 	// Staging is what was downloaded under a tag.
-	Staging func(tag string) (*disk.Staging, error)
+	Staging func(tag string) (Staging, error)
 	// Cancelled says that the operation is to end, as soon as it can.
 	Cancelled func() bool
 	// Note keeps for the next agent what of the operation runs in the JVM.
@@ -99,6 +100,18 @@ type Host struct {
 	Now func() time.Time
 	// Wait returns after some time, or earlier with the error of ctx.
 	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Staging is what was downloaded under a tag: see disk.Staging.
+type Staging interface {
+	HasFile(name string, size int64, sum string) bool
+	PlaceFile(name string, size int64, sum string, content io.Reader) error
+	Complete() error
+	Tables() ([]string, error)
+	Loaded(table string) error
+	Clear() error
+	ClearOthers() error
+	Close() error
 }
 
 // ErrCutOff means that the JVM went silent while it did something, so that it is not known what

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
@@ -155,6 +156,9 @@ func (t *task) restoring(ctx context.Context) (*restoring, error) {
 		}
 		r.manifests = append(r.manifests, m)
 	}
+	if len(r.manifests) == 0 {
+		return nil, fmt.Errorf("backup %s has no nodes", a.Backup)
+	}
 	return r, r.check(ctx)
 }
 
@@ -180,6 +184,9 @@ func (r *restoring) noBackup(ctx context.Context) error {
 // check says what of the backup these tables cannot hold.
 func (r *restoring) check(ctx context.Context) error {
 	has := map[string]restore.Schema{} // by keyspace
+	if len(r.arguments.Restore.Tables) == 0 {
+		return r.checkAll(ctx)
+	}
 	for _, wanted := range r.arguments.Restore.Tables {
 		keyspace, _, _ := strings.Cut(wanted.Target(), ".")
 		if _, known := has[keyspace]; !known {
@@ -202,14 +209,64 @@ func (r *restoring) check(ctx context.Context) error {
 			if problem := restore.TableProblem(wanted, had, has[keyspace]); problem != "" {
 				return errors.New(problem)
 			}
-			for _, s := range table.SSTables {
-				if problem := restore.FormatProblem(&r.Record.Spec.Configuration, s.Name); problem != "" {
-					return errors.New(problem)
-				}
+			if err := r.readable(table); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// checkAll says what of the backup does not fit a ring that was made with its schema: CQL is
+// closed, and a flush is refused for a table that is not there.
+func (r *restoring) checkAll(ctx context.Context) error {
+	nodes := map[string]int32{}
+	for _, e := range r.view.Endpoints {
+		nodes[e.Datacenter]++
+	}
+	for _, m := range r.manifests {
+		to, problems := restore.Replicated(m.Replication, nodes)
+		if len(problems) > 0 {
+			return errors.New(problems[0])
+		}
+		for _, table := range restore.Tables(m) {
+			has := r.view.Keyspaces[table.Keyspace]
+			class, options, err := ring.SplitReplication(has)
+			if err != nil || !restore.Same(to[table.Keyspace], class, options) {
+				return fmt.Errorf("keyspace %s is replicated by %q, and is to be by %v", table.Keyspace, has,
+					to[table.Keyspace])
+			}
+			if err := r.JVM.Flush(ctx, table.Keyspace, table.Name); err != nil {
+				return err
+			}
+			if err := r.readable(table); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readable says which SSTable of a table this node cannot read.
+func (r *restoring) readable(table *format.Table) error {
+	for _, s := range table.SSTables {
+		if problem := restore.FormatProblem(&r.Record.Spec.Configuration, s.Name); problem != "" {
+			return errors.New(problem)
+		}
+	}
+	return nil
+}
+
+// tables that come back from what one node had.
+func (r *restoring) tables(m *format.Manifest) []v1alpha1.RestoredTable {
+	if wanted := r.arguments.Restore.Tables; len(wanted) > 0 {
+		return wanted
+	}
+	var out []v1alpha1.RestoredTable
+	for _, table := range restore.Tables(m) {
+		out = append(out, v1alpha1.RestoredTable{From: table.Keyspace + "." + table.Name})
+	}
+	return out
 }
 
 func tableOf(m *format.Manifest, name string) (*format.Table, error) {
@@ -228,7 +285,7 @@ func (r *restoring) files() ([]staged, error) {
 		return nil, nil
 	}
 	for _, m := range r.manifests {
-		for _, wanted := range r.arguments.Restore.Tables {
+		for _, wanted := range r.tables(m) {
 			table, err := tableOf(m, wanted.From)
 			if err != nil {
 				return nil, err
@@ -250,7 +307,7 @@ func (r *restoring) files() ([]staged, error) {
 // node when all load, which is as much for each replica if they hold alike.
 func (r *restoring) room(loads int64) error {
 	most, name := int64(1), ""
-	for _, wanted := range r.arguments.Restore.Tables {
+	for _, wanted := range r.tables(r.manifests[0]) {
 		keyspace, _, _ := strings.Cut(wanted.Target(), ".")
 		name = keyspace
 		_, options, err := ring.SplitReplication(r.view.Keyspaces[keyspace])

@@ -23,6 +23,8 @@ type loading struct {
 	schema string
 	loaded []string
 	fails  error
+	// flushed is what a flush comes to.
+	flushed error
 }
 
 func newLoading(t *testing.T) *loading {
@@ -38,11 +40,13 @@ func newLoading(t *testing.T) *loading {
 	}
 	l.host.JVM = l
 	l.host.Room = func(string) (map[string][]int64, int64, error) { return nil, 1 << 20, nil }
-	l.host.Staging = func(tag string) (*disk.Staging, error) { return disk.OpenStaging(l.volume, tag) }
+	l.host.Staging = func(tag string) (Staging, error) { return disk.OpenStaging(l.volume, tag) }
 	return l
 }
 
 func (l *loading) Describe(context.Context, string) (string, error) { return l.schema, nil }
+
+func (l *loading) Flush(context.Context, string, ...string) error { return l.flushed }
 
 func (l *loading) BulkLoad(_ context.Context, directory string) error {
 	l.loaded = append(l.loaded, directory)
@@ -128,6 +132,50 @@ func TestTablesAreStagedAndLoaded(t *testing.T) {
 		Arguments: &v1alpha1.OperationArguments{Tag: v1alpha1.RestoreTagPrefix + "1"}}, nil); err != nil ||
 		len(l.staged()) > 0 {
 		t.Errorf("%v: keeps %q", err, l.staged())
+	}
+}
+
+// Into a ring that was made with the schema of the backup all tables of users come back, while CQL
+// is closed. What does not fit is said before the first byte.
+func TestAllTablesAreStaged(t *testing.T) {
+	all := func(a *v1alpha1.RestoreArguments) { a.Tables = nil }
+	for name, c := range map[string]struct {
+		replication string
+		flushed     error
+		want        string
+	}{
+		"it fits":            {replication: "NetworkTopologyStrategy {dc1=1}"},
+		"another datacenter": {replication: "NetworkTopologyStrategy {dc2=1}", want: "keyspace shop is replicated by"},
+		"too many replicas":  {replication: "NetworkTopologyStrategy {dc1=3}", want: "keyspace shop is replicated by"},
+		"no such keyspace":   {want: "keyspace shop is replicated by \"\""},
+		"no such table": {replication: "NetworkTopologyStrategy {dc1=1}", flushed: errors.New("unknown table"),
+			want: "unknown table"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLoading(t)
+			l.schema, l.flushed = "nobody is asked", c.flushed
+			before := l.host.Ring
+			l.host.Ring = func(ctx context.Context) (*facts.Ring, error) {
+				view, err := before(ctx)
+				view.Endpoints = view.Endpoints[:1]
+				view.Keyspaces = map[string]string{"shop": c.replication}
+				return view, err
+			}
+			_, err := l.do(v1alpha1.OperationStageTables, all)
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(l.staged()) > 0 {
+					t.Errorf("%v, want %q; staged %q", err, c.want, l.staged())
+				}
+				return
+			}
+			if err == nil {
+				_, err = l.do(v1alpha1.OperationLoadTables, all)
+			}
+			at := "/var/lib/cassandra/restore/" + v1alpha1.RestoreTagPrefix + "1/" + member + "/shop/"
+			if err != nil || len(l.loaded) == 0 || !slices.Contains(l.loaded, at+"carts") {
+				t.Errorf("%v: loaded %q", err, l.loaded)
+			}
+		})
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"helenus.io/helenus/api/v1alpha1"
-	"helenus.io/helenus/internal/agent/superuser"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/threads"
@@ -35,7 +34,8 @@ type Disk interface {
 }
 
 // Run puts onto the disk all that a node had in a backup, but keyspace system, which says who a
-// node is, and the roles where the ring gets its own. Files that are there and right are kept. It
+// node is, and the roles where the ring gets its own; the schema alone where the ring has another
+// shape, with the replication that it gets. Files that are there and right are kept. It
 // ends with the first error. It returns what the node had.
 func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manifest, error) {
 	manifest, err := readManifest(ctx, h.Store, from)
@@ -47,7 +47,7 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 	var failed error
 	var mutex sync.Mutex
 	for _, t := range manifest.Tables {
-		if t.Keyspace == "system" || t.Keyspace == superuser.Keyspace && from.Roles != v1alpha1.RolesRestore {
+		if !takes(from, t.Keyspace) {
 			continue
 		}
 		for _, sstable := range t.SSTables {
@@ -73,6 +73,9 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 		}
 	}
 	h.Threads.Together(atOnce, files...)
+	if failed == nil && len(from.Datacenters) > 0 {
+		failed = replicate(h.Disk, manifest, from.Datacenters)
+	}
 	return manifest, failed
 }
 

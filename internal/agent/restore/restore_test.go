@@ -127,6 +127,53 @@ func TestARestoreIsResumed(t *testing.T) {
 	}
 }
 
+// Onto a disk of a ring of another shape goes the schema alone, and how each keyspace is replicated
+// now: the same on every node, and beside what the backup has.
+func TestTheSchemaForAnotherShape(t *testing.T) {
+	d, contents := backup(t, "system_schema", "system_auth", "shop"), map[string]string{}
+	edit(d, `{"keyspace":"system_schema","name":"t","id":"1","sstables":[{"name":"nb-1-big"`,
+		`{"keyspace":"system_schema","name":"keyspaces","id":"1","sstables":[{"name":"nb-1000000000-big"`)
+	edit(d, `"replication":null`, `"replication":{"shop":{"class":"NetworkTopologyStrategy","dc1":"3"},`+
+		`"system_auth":{"class":"SimpleStrategy","replication_factor":"1"}}`)
+	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID,
+		Datacenters: map[string]int32{"east": 2}}
+	for range 2 {
+		volume := t.TempDir()
+		h := restore.Host{Threads: oneByOne{}, Store: d, Disk: pod.Volume{Name: "data", Directory: volume},
+			Say: func(int64, int64) {}}
+		for range 2 { // again, when the first was broken off
+			if _, err := restore.Run(t.Context(), h, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := filepath.Glob(volume + "/data/*/*/*")
+		if err != nil || len(found) != 2+2*6 {
+			t.Fatalf("%v: %q", err, found)
+		}
+		for _, path := range found {
+			content, err := os.ReadFile(path)
+			name := strings.TrimPrefix(path, volume+"/data/system_schema/keyspaces-1/nb-10000000")
+			if had, is := contents[name]; err != nil || is && had != string(content) {
+				t.Errorf("%s: %q on one disk and %q on another: %v", name, had, content, err)
+			}
+			contents[name] = string(content)
+		}
+	}
+	for name, want := range map[string]string{"01": "\x00\x00\x00\x04east\x00\x00\x00\x012",
+		"02": "\x00\x00\x00\x04east\x00\x00\x00\x011"} {
+		if got := contents[name+"-big-Data.db"]; !strings.Contains(got, want) {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	edit(d, `"SimpleStrategy"`, `"EverywhereStrategy"`)
+	edit(d, `"shop":{"class":"NetworkTopologyStrategy"`, `"shop":{"class":"EverywhereStrategy"`)
+	h := restore.Host{Threads: oneByOne{}, Store: d, Disk: pod.Volume{Name: "data", Directory: t.TempDir()},
+		Say: func(int64, int64) {}}
+	if _, err := restore.Run(t.Context(), h, from); err == nil || !strings.Contains(err.Error(), "keyspace shop") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestWhatIsNotRestored(t *testing.T) {
 	for name, change := range map[string]func(d store.Directory, from *v1alpha1.DiskRestore){
 		"there is no manifest":       func(_ store.Directory, from *v1alpha1.DiskRestore) { from.HostID = another },

@@ -39,6 +39,19 @@ func SSTable(hash string, at int64) (map[string][]byte, error) {
 	if !hashes.MatchString(hash) {
 		return nil, fmt.Errorf("make SSTable of the superuser: the hash of the password is none of bcrypt, $2a$")
 	}
+	files, err := templates()
+	if err != nil {
+		return nil, err
+	}
+	data := bytes.Replace(files["Data.db"], placeholder, []byte(hash), 1)
+	data = bytes.Replace(data, inRow(Oldest), inRow(at), 1)
+	files["Statistics.db"] = withTime(files["Statistics.db"], at)
+	putData(files, data)
+	return files, nil
+}
+
+// templates are the files as Cassandra wrote them.
+func templates() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(template, "template", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -48,16 +61,17 @@ func SSTable(hash string, at int64) (map[string][]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read template of the superuser's SSTable: %w", err)
+		return nil, fmt.Errorf("read template of an SSTable: %w", err)
 	}
-	data := bytes.Replace(files["Data.db"], placeholder, []byte(hash), 1)
-	data = bytes.Replace(data, inRow(Oldest), inRow(at), 1)
-	files["Statistics.db"] = withTime(files["Statistics.db"], at)
+	return files, nil
+}
+
+// putData has the files be of other data, in one chunk.
+func putData(files map[string][]byte, data []byte) {
 	sum := crc32.ChecksumIEEE(data)
 	files["Data.db"], files["Digest.crc32"] = data, strconv.AppendUint(nil, uint64(sum), 10)
 	chunks := files["CRC.db"] // the size of a chunk, then the checksum of each: there is one
 	binary.BigEndian.PutUint32(chunks[len(chunks)-4:], sum)
-	return files, nil
 }
 
 // inRow is a time as Data.db has it: the distance from the least time that Statistics.db names,

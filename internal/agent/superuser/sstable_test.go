@@ -1,8 +1,10 @@
 package superuser
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -87,5 +89,44 @@ func TestTime(t *testing.T) {
 	times, sum := "4462 06651728988000"+"0006651728988000"+"7fffffff", "468e62f2"
 	if got := changed("Statistics.db"); !strings.HasPrefix(got, times) || !strings.HasSuffix(got, sum) {
 		t.Errorf("the statistics change at %s, want %s … %s", got, times, sum)
+	}
+}
+
+// TestReplication pins the row of a keyspace, and that the header names its columns. That Cassandra
+// reads it is in TestBornInAnotherShape of test/agent.
+func TestReplication(t *testing.T) {
+	files, err := Replication("shop", map[string]string{"east": "1",
+		"class": "org.apache.cassandra.locator.NetworkTopologyStrategy"}, 1795687200000000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(s string) string { return fmt.Sprintf("%08x%x", len(s), s) }
+	for name, want := range map[string]string{
+		"Data.db": "000473686f70" + "7fffffff8000000000000000" + "245e12" + "ff000140e053d48800" + "0852" + "00000002" +
+			text("class") + text("org.apache.cassandra.locator.NetworkTopologyStrategy") + text("east") +
+			text("1") + "01",
+		"Index.db": "000473686f700000",
+	} {
+		if got := hex.EncodeToString(files[name]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	statistics := files["Statistics.db"]
+	header := statistics[binary.BigEndian.Uint32(statistics[36:]) : len(statistics)-4]
+	want := "\x00\x00\x00\x28" + utf8Type + "\x00\x00\x01\x0breplication" + string(vint(len(frozenMap))) + frozenMap
+	if string(header) != want {
+		t.Errorf("header %q, want %q", header, want)
+	}
+	if got := crc32.ChecksumIEEE(header); got != binary.BigEndian.Uint32(statistics[len(statistics)-4:]) {
+		t.Errorf("checksum %x", got)
+	}
+}
+
+func TestVint(t *testing.T) {
+	for n, want := range map[int]string{0: "00", 1: "01", 127: "7f", 128: "8080", 300: "812c", 16383: "bfff",
+		16384: "c04000"} {
+		if got := hex.EncodeToString(vint(n)); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
 	}
 }

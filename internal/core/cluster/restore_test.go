@@ -148,15 +148,21 @@ func TestWhatCannotBeRestored(t *testing.T) {
 		"there is no such backup": {func(w *world, _ *format.Backup) {
 			w.snapshot.Backup = &facts.Backup{Problem: "there is none", Missing: true}
 		}, "there is none"},
-		"a rack has fewer nodes": {func(_ *world, d *format.Backup) { d.Nodes = d.Nodes[1:] },
-			"its rack dc1/r1 has 0 nodes, that of the spec 1"},
-		"a datacenter has another name": {func(_ *world, d *format.Backup) {
+		"roles and another shape": {func(w *world, d *format.Backup) {
+			d.Nodes = d.Nodes[1:]
+			w.snapshot.Cluster.Spec.Bootstrap.Restore.Roles = v1alpha1.RolesRestore
+		}, "bootstrap.restore.roles Restore needs the shape of the backup: its rack dc1/r1 has 0 nodes"},
+		"a time and another shape": {func(w *world, d *format.Backup) {
+			d.Nodes[1].Tokens = append(d.Nodes[1].Tokens, "5")
+			r, at := w.snapshot.Cluster.Spec.Bootstrap.Restore, metav1.NewTime(w.now)
+			r.Backup, r.PointInTime = "", &at
+		}, "bootstrap.restore.pointInTime needs the shape of the backup"},
+		"a keyspace that does not fit": {func(_ *world, d *format.Backup) {
 			for i := range d.Nodes {
 				d.Nodes[i].Datacenter = "east"
 			}
-		}, "its rack dc1/r1 has 0 nodes, that of the spec 1"},
-		"it has more tokens": {func(_ *world, d *format.Backup) { d.Nodes[1].Tokens = append(d.Nodes[1].Tokens, "5") },
-			"has 5 tokens, and numTokens of datacenter dc1 is 4"},
+			d.Replication = map[string]map[string]string{"shop": {"class": "EverywhereStrategy"}}
+		}, "keyspace shop is replicated by EverywhereStrategy"},
 		"it is of a later release": {func(_ *world, d *format.Backup) { d.Nodes[2].CassandraVersion = "5.1.0" },
 			"ran Cassandra 5.1.0"},
 		"it has later SSTables": {func(_ *world, d *format.Backup) {
@@ -194,6 +200,101 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	w.snapshot.Cluster.Spec.Bootstrap.Restore.SourceGone = true
 	w.settle()
 	w.wantOpen()
+}
+
+// smaller is a backup of six nodes of another datacenter, of which a ring of three is to be made.
+func smaller(t *testing.T) *world {
+	t.Helper()
+	w := restoring(t, 1, 1, 1)
+	d := w.snapshot.Backup.Description
+	for _, n := range d.Nodes {
+		n.HostID += "-2"
+		d.Nodes = append(d.Nodes, n)
+	}
+	for i := range d.Nodes {
+		d.Nodes[i].Datacenter = "east"
+	}
+	d.Replication = map[string]map[string]string{"shop": {"class": "NetworkTopologyStrategy", "east": "5"}}
+	return w
+}
+
+// A ring of another shape gets fresh tokens and the schema; its nodes are members, and open to
+// clients, when all have downloaded, then loaded, then cleared what is theirs. Lost ledgers change
+// nothing.
+func TestARingOfAnotherShapeIsMadeFromABackup(t *testing.T) {
+	for name, lost := range map[string]v1alpha1.OperationType{"nothing is lost": "",
+		"while nodes download": v1alpha1.OperationStageTables, "while they load": v1alpha1.OperationLoadTables,
+		"while they clear": v1alpha1.OperationClearSnapshot, "with all tickets": v1alpha1.OperationLoadTables} {
+		t.Run(name, func(t *testing.T) {
+			nothing := lost == ""
+			w := smaller(t)
+			done, failed := map[v1alpha1.OperationType]int{}, 0
+			before := map[v1alpha1.OperationType]v1alpha1.OperationType{
+				v1alpha1.OperationLoadTables:      v1alpha1.OperationStageTables,
+				v1alpha1.OperationClearSnapshot:   v1alpha1.OperationLoadTables,
+				v1alpha1.OperationImportSuperuser: v1alpha1.OperationClearSnapshot,
+			}
+			lose := false
+			w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+				at := metav1.NewTime(w.now)
+				if s := n.Record.Status.Operation(o.ID); s != nil {
+					return n.Record.Status.Operations
+				}
+				s := v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &at,
+					FinishedAt: &at}
+				if of := before[o.Type]; of != "" && done[of] < 3 {
+					t.Errorf("%s begins before %s has ended on all: %v", o.Type, of, done)
+				}
+				if r := o.Arguments; o.Type == v1alpha1.OperationLoadTables && (len(r.Restore.Members) != 3 ||
+					len(r.Restore.Tables) > 0 || r.Restore.Cluster != sourceUID || r.Restore.Store.SecretName() != "key") {
+					t.Errorf("loads %+v", r.Restore)
+				}
+				if o.Type == v1alpha1.OperationLoadTables && failed == 0 {
+					failed++
+					s.Phase, s.Message = v1alpha1.OperationFailed, "a stream has failed"
+				} else {
+					done[o.Type]++
+				}
+				lose = lose || o.Type == lost
+				return []v1alpha1.OperationStatus{s}
+			}
+			tokens := map[string][]string{}
+			for range 120 {
+				w.pass()
+				w.now = w.now.Add(5 * time.Second)
+				if lose {
+					w.snapshot.Ledger, lose, lost = nil, false, "none"
+					for _, n := range w.snapshot.Records() {
+						if name == "with all tickets" {
+							n.Record.Spec.Join, n.Record.Spec.Operations = nil, nil
+							n.Record.Status.Join, n.Record.Status.Operations = nil, nil
+							done = map[v1alpha1.OperationType]int{}
+						}
+					}
+				}
+				for _, n := range w.snapshot.Records() {
+					if j := n.Record.Spec.Join; j != nil {
+						if r := j.Restore; r == nil || r.HostID != "source-0-0" || !reflect.DeepEqual(r.Datacenters,
+							map[string]int32{"dc1": 3}) || tokens[n.Name] != nil && !slices.Equal(tokens[n.Name], j.Tokens) {
+							t.Fatalf("%s: %+v", n.Name, j)
+						}
+						tokens[n.Name] = j.Tokens
+					}
+					if done[v1alpha1.OperationLoadTables] < 3 &&
+						(n.Record.Spec.ClientTraffic != v1alpha1.TrafficClosed || n.Record.Spec.Member != nil) {
+						t.Fatalf("%s serves before all rows are loaded: %v", n.Name, done)
+					}
+				}
+			}
+			w.wantOpen()
+			if failed != 1 || len(tokens) != 3 || len(tokens[third]) != 4 {
+				t.Errorf("failed %d, tokens %v", failed, tokens)
+			}
+			if nothing && !slices.Contains(w.events, "RestoringRing") {
+				t.Errorf("events %v", w.events)
+			}
+		})
+	}
 }
 
 // What a node has in the backup nobody else may have: it is waited for, and no other serves.

@@ -52,8 +52,9 @@ func byPlace(backup *format.Backup) map[place][]*format.Node {
 	return out
 }
 
-// Problems are why a cluster cannot be made from a backup: it has another shape, an earlier
-// release, writes older SSTables, or has the name of a ring that may still run.
+// Problems are why a cluster cannot be made from a backup: it has an earlier release, writes older
+// SSTables, has the name of a ring that may still run, or another shape and what goes with the same
+// alone.
 func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup *format.Backup) []string {
 	var out []string
 	say := func(text string, args ...any) { out = append(out, fmt.Sprintf(text, args...)) }
@@ -66,7 +67,7 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 			"spec.clusterName to another name, or bootstrap.restore.sourceGone if none of its nodes will ever run "+
 			"again", name)
 	}
-	for _, p := range shape(wanted, backup) {
+	for _, p := range shapeProblems(restore, wanted, backup) {
 		say("%s", p)
 	}
 	for _, n := range backup.Nodes {
@@ -82,8 +83,9 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 	return out
 }
 
-// shape says where the nodes of a cluster and those of a backup differ.
-func shape(wanted []render.Wanted, backup *format.Backup) []string {
+// Shape says where the nodes of a cluster and those of a backup differ. If they do, the rows are
+// streamed to their new owners.
+func Shape(wanted []render.Wanted, backup *format.Backup) []string {
 	var out []string
 	from, to := byPlace(backup), map[place]int{}
 	tokens := map[string]int{} // of each datacenter
@@ -96,8 +98,8 @@ func shape(wanted []render.Wanted, backup *format.Backup) []string {
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.String(), b.String()) })
 	for _, p := range slices.Compact(places) {
 		if has, gets := len(from[p]), to[p]; has != gets {
-			out = append(out, fmt.Sprintf("its rack %s has %s, that of the spec %d: names and numbers must be the same",
-				p, words.Plural(has, "node"), gets))
+			out = append(out, fmt.Sprintf("its rack %s has %s, that of the spec %d", p,
+				words.Plural(has, "node"), gets))
 			continue
 		}
 		for _, n := range from[p] {

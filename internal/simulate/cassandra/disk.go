@@ -38,6 +38,8 @@ type Disk struct {
 	kept map[string]map[string]Kept
 	// files are the hashes of those of a backup that were put there, by keyspace.
 	files map[string]string
+	// staged are files that no JVM reads by itself, by their paths.
+	staged map[string][]byte
 	// roles are the rows of system_auth.roles, and placed is an SSTable of it that is not in use;
 	// loaded counts those that were taken in.
 	roles  map[string]role
@@ -105,7 +107,7 @@ func (d *Disk) Wipe() {
 	user, size := d.user, d.size
 	*d = Disk{size: size, peers: map[netip.Addr]peer{}, data: map[string]map[string]cell{}, hints: map[string][]hint{},
 		available: map[string]bool{}, snapshots: map[string][]string{}, sstables: map[string]string{},
-		kept: map[string]map[string]Kept{}, files: map[string]string{}}
+		kept: map[string]map[string]Kept{}, files: map[string]string{}, staged: map[string][]byte{}}
 	if user != nil {
 		user.Die(exitDisk, "JVM state determined to be unstable.  Exiting forcefully due to:: "+
 			"org.apache.cassandra.io.FSWriteError: java.nio.file.NoSuchFileException")
@@ -132,6 +134,7 @@ func (d *Disk) Clone() *Disk {
 	c.peers, c.schema, c.available = maps.Clone(d.peers), d.schema.clone(), maps.Clone(d.available)
 	c.recent, c.snapshots, c.sstables = slices.Clone(d.recent), maps.Clone(d.snapshots), maps.Clone(d.sstables)
 	c.roles, c.kept, c.files = maps.Clone(d.roles), maps.Clone(d.kept), maps.Clone(d.files)
+	c.staged = maps.Clone(d.staged)
 	c.data, c.hints = map[string]map[string]cell{}, map[string][]hint{}
 	for keyspace, rows := range d.data {
 		c.data[keyspace] = maps.Clone(rows)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
+	"helenus.io/helenus/internal/agent/operation"
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/config"
@@ -349,6 +351,9 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 		Logf:    s.rt.Logf,
 
 		Certificates: certificates{s},
+		Staging: func(tag string) (operation.Staging, error) {
+			return staging{s.content(v1alpha1.VolumeData).Data, path.Join("restore", tag)}, nil
+		},
 		Store: func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error) {
 			_, err := record.Secret(ctx, spec.SecretName())
 			return s.rt.Bucket, err

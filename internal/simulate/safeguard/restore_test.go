@@ -1,6 +1,7 @@
 package safeguard
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"slices"
@@ -53,4 +54,18 @@ func TestWhatARestoreRestsOn(t *testing.T) {
 	caught(t, trial.Trial{Scenario: s, Seed: 1,
 		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = early{h.Disk} })}, missed)
 	caught(t, trial.Trial{Scenario: otherTokens(s), Seed: 1}, missed)
+}
+
+// unloaded says of the rows in each directory that they are with their owners before they are.
+type unloaded struct{ execute.JVM }
+
+func (unloaded) BulkLoad(context.Context, string) error { return nil }
+
+// Rows are with their new owners before clients come, whatever ends meanwhile.
+func TestWhatARestoreInAnotherShapeRestsOn(t *testing.T) {
+	s := found(t, "form-restored-smaller")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1,
+		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = unloaded{h.JVM} })},
+		"a write that was acknowledged is lost")
 }

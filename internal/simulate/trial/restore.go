@@ -14,9 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -27,8 +29,8 @@ const (
 )
 
 // restored has a ring with passwords made again from a backup after all of it was deleted, its
-// disks too. What the client has written before stays on its account.
-func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles) *Scenario {
+// disks too, in a shape. What the client has written before stays on its account.
+func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles, to shape) *Scenario {
 	secure := func(c *v1alpha1.CassandraCluster) {
 		deleteClaims(c)
 		c.Spec.Security = nil
@@ -38,13 +40,59 @@ func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles) *Scena
 		Act{Name: "back up", Do: remember(backUp), Within: time.Minute, Until: ready},
 		Act{Name: "delete", Do: remove, Until: goneWithClaims, Within: 20 * time.Minute, Despite: true},
 		Act{Name: "restore", Do: func(w *world.World) error {
-			return w.User().Create(context.Background(), s.cluster(secure, func(c *v1alpha1.CassandraCluster) {
+			return w.User().Create(context.Background(), to.cluster(secure, func(c *v1alpha1.CassandraCluster) {
 				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
 					Store: v1alpha1.StoreReference{Name: storeName}, Backup: backupID, Roles: roles, SourceGone: true,
 					Source: v1alpha1.RestoreSource{UID: types.UID(w.Notes[former])},
 				}}
 			}))
 		}, Until: all(ready, asked), Within: 30 * time.Minute})
+}
+
+// restoredSmaller has it made again with fewer nodes. The ledger is lost and the operators end while
+// rows are streamed.
+func (s shape) restoredSmaller(name, about string, to shape) *Scenario {
+	out := s.restored(name, about, v1alpha1.RolesFresh, to)
+	last := &out.Acts[len(out.Acts)-1]
+	until := last.Until
+	last.Until = streams
+	out.Acts = append(out.Acts, Act{Name: "lose the ledger and kill the operators", Do: func(w *world.World) error {
+		return errors.Join(client.IgnoreNotFound(deleteLedger(w)), restartOperator(w))
+	}, Until: until, Within: 30 * time.Minute})
+	return out
+}
+
+// streams says that a node streams rows of a backup, or is about to.
+func streams(w *world.World) bool {
+	for _, s := range w.Pods.Sandboxes() {
+		record, _ := w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
+		if record != nil && slices.ContainsFunc(record.Spec.Operations, func(o v1alpha1.OperationIntent) bool {
+			return o.Type == v1alpha1.OperationLoadTables
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// replicationOf is how the keyspaces of a node are replicated, by what it has saved of its schema.
+func replicationOf(saved []byte) (map[string]map[string]string, error) {
+	var has struct {
+		Schema []struct{ Name, Replication string }
+	}
+	if err := json.Unmarshal(saved, &has); err != nil {
+		return nil, fmt.Errorf("decode schema: %w", err)
+	}
+	out := map[string]map[string]string{}
+	for _, k := range has.Schema {
+		class, options, err := ring.SplitReplication(k.Replication)
+		if err != nil {
+			return nil, err
+		}
+		options["class"] = class
+		out[k.Name] = options
+	}
+	return out, nil
 }
 
 // backUp puts into the store what the nodes hold, as agents do.
@@ -75,10 +123,18 @@ func backUp(w *world.World) error {
 			CassandraVersion: record.Status.Version,
 		}}
 		files := s.Content(v1alpha1.VolumeData).Data.Saved()
+		if m.Replication, err = replicationOf(files["system_schema"]); err != nil {
+			return err
+		}
+		description.Replication = m.Replication
 		for _, keyspace := range slices.Sorted(maps.Keys(files)) {
 			sum := sha256.Sum256(files[keyspace])
 			f := format.File{Name: "Data.db", Size: int64(len(files[keyspace])), SHA256: hex.EncodeToString(sum[:])}
-			m.Tables = append(m.Tables, format.Table{Keyspace: keyspace, Name: "rows", ID: "1",
+			name := "rows"
+			if keyspace == "system_schema" {
+				name = "keyspaces"
+			}
+			m.Tables = append(m.Tables, format.Table{Keyspace: keyspace, Name: name, ID: "1",
 				SSTables: []format.SSTable{{Name: "nb-1-big", Files: []format.File{f}}}})
 			put(w, format.BlobKey(uid, f.SHA256), files[keyspace])
 		}

@@ -15,7 +15,7 @@ import (
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
-	"helenus.io/helenus/internal/core/ring/tokens"
+	"helenus.io/helenus/internal/core/restore"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -72,21 +72,25 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		ResultMessage: "issued join tickets to " + nodes,
 	}
 	if r := v.Cluster.Spec.Restore(); r != nil {
-		state := ticket.Restored(v)
+		state, err := ticket.Restored(v)
+		if err != nil {
+			return nil, ticket.NoTokens("tokens cannot be chosen: %s", err)
+		}
 		state.Seeds, out.State = out.Seeds, state
-		out.Event, out.EventMessage = "RestoringRing", fmt.Sprintf(
-			"%s get their tickets at once, each with what a node of cluster %s/%s had in backup %s", nodes,
-			v.Backup.Description.Cluster.Namespace, v.Backup.Description.Cluster.Name, v.Backup.Description.ID)
+		d := v.Backup.Description
+		from := fmt.Sprintf("of cluster %s/%s in backup %s", d.Cluster.Namespace, d.Cluster.Name, d.ID)
+		out.Event, out.EventMessage = "RestoringRing", nodes+" get their tickets at once, each with what a node "+from+
+			" had"
 		if r.PointInTime != nil {
 			out.EventMessage += ", and its commit log up to " + r.PointInTime.UTC().Format(time.RFC3339)
 		}
+		if len(state.Restore.Datacenters) > 0 {
+			out.EventMessage = fmt.Sprintf("%s get their tickets at once, with the schema %s. The rows follow, since "+
+				"it has another shape: %s", nodes, from, words.List(restore.Changes(v.Wanted, d), 4))
+		}
 		return out, nil
 	}
-	var formations []tokens.Formation
-	for i := range v.Cluster.Spec.Datacenters {
-		formations = append(formations, ticket.FormationOf(v, &v.Cluster.Spec.Datacenters[i]))
-	}
-	chosen, err := ticket.Choose(formations, nil)
+	chosen, err := ticket.Fresh(v)
 	if err != nil {
 		return nil, ticket.NoTokens("tokens cannot be chosen: %s", err)
 	}
@@ -94,9 +98,13 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 	return out, nil
 }
 
-// recordMembers writes into every record who the node is, and takes its ticket away.
+// recordMembers writes into every record who the node is, and takes its ticket away, once the rows
+// of a backup of another shape are there.
 func recordMembers(v *assess.View, s *procedure.Step) plan.Result {
 	next := ledger.StageKeyspaces
+	if r, loaded := ticket.LoadRows(v, s); !loaded {
+		return r
+	}
 	switch {
 	case s.Kind() == ledger.AdoptRing:
 		next = ledger.StageOpen

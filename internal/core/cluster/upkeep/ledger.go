@@ -258,10 +258,32 @@ func (k *Keeper) rebuildRestore(tickets *ticket.State, formed, datacenters map[s
 			lacks = append(lacks, w.Name)
 		}
 	}
-	if len(lacks) == 0 || len(formed) > 0 || k.Backup == nil || k.Backup.Description == nil {
+	known, has := k.Backup != nil && k.Backup.Description != nil, tickets.Restore
+	switch {
+	case len(formed) > 0 && has != nil && len(has.Datacenters) > 0:
+		return nil // whoever has no ticket has nothing that others lack
+	case len(formed) > 0 && has == nil && !known:
+		return slices.Sorted(maps.Keys(tickets.Tokens)) // they may lack rows
+	case len(formed) == 0 && len(lacks) == 0 || !known:
 		return lacks
 	}
-	*tickets = ticket.Restored(k.View)
+	all, err := ticket.Restored(k.View)
+	if err != nil {
+		return lacks
+	}
+	other := len(all.Restore.Datacenters) > 0
+	if len(formed) > 0 {
+		if has == nil && other {
+			tickets.Restore, lacks = all.Restore, nil // they are loaded again, which changes nothing
+		}
+		return lacks
+	}
+	for name, has := range tickets.Tokens {
+		if other && !slices.Equal(has, all.Tokens[name]) {
+			return nil // the spec has changed since
+		}
+	}
+	*tickets = all
 	for _, dc := range k.WantedDatacenters() {
 		datacenters[dc] = true
 	}
