@@ -7,7 +7,7 @@ const (
 	ReasonStoreUsable = "Usable"
 	// ReasonSecretMissing – there is no Secret of the name.
 	ReasonSecretMissing = "SecretMissing"
-	// ReasonSecretInvalid – the Secret lacks a key, or has certificates that are none.
+	// ReasonSecretInvalid – a Secret lacks a key, or has certificates or identities that are none.
 	ReasonSecretInvalid = "SecretInvalid"
 	// ReasonEndpointInvalid – the endpoint is no address of a service.
 	ReasonEndpointInvalid = "EndpointInvalid"
@@ -15,8 +15,13 @@ const (
 	ReasonBucketMissing = "BucketMissing"
 	// ReasonBucketPublic – anybody can read what is written there.
 	ReasonBucketPublic = "BucketPublic"
+	// ReasonEncryptionMismatch – what is there is encrypted for an identity that the Secret lacks,
+	// or is not encrypted though it is to be, or is though it is not to be.
+	ReasonEncryptionMismatch = "EncryptionMismatch"
 	// ReasonAccessDenied – the service refuses the access key, or what it wants to do.
 	ReasonAccessDenied = "AccessDenied"
+	// ReasonLockUnsupported – objects are to be locked, and the bucket cannot, or locks all objects.
+	ReasonLockUnsupported = "LockUnsupported"
 	// ReasonClockSkewed – the service refuses requests since its clock shows another time.
 	ReasonClockSkewed = "ClockSkewed"
 	// ReasonUnsupportedService – the service does not do what backups rely on.

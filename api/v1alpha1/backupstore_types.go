@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -23,9 +25,10 @@ type CassandraBackupStore struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// Spec is where backups are kept. What was written elsewhere would be lost with another bucket
-	// or prefix, so neither can be changed.
+	// or prefix, and what was encrypted otherwise with another mode, so none can be changed.
 	// +required
 	// +kubebuilder:validation:XValidation:rule=`self.s3.bucket == oldSelf.s3.bucket && (has(self.s3.prefix) ? self.s3.prefix : '') == (has(oldSelf.s3.prefix) ? oldSelf.s3.prefix : '')`,message=`the bucket and the prefix of a CassandraBackupStore cannot be changed: create another one`
+	// +kubebuilder:validation:XValidation:rule=`(has(self.encryption) ? self.encryption.mode : 'None') == (has(oldSelf.encryption) ? oldSelf.encryption.mode : 'None')`,message=`encryption.mode of a CassandraBackupStore cannot be changed: create another one, with another prefix`
 	Spec BackupStoreSpec `json:"spec"`
 	// Status is what the last check has found. Only the operator writes it.
 	// +optional
@@ -102,6 +105,10 @@ type StoredCluster struct {
 	// +optional
 	Deleted int64 `json:"deleted,omitempty"`
 
+	// Locked is how many files the last sweep would have deleted, and could not yet.
+	// +optional
+	Locked int64 `json:"locked,omitempty"`
+
 	// Problem is why it could not be swept since then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -113,6 +120,92 @@ type BackupStoreSpec struct {
 	// S3 is a bucket of a service that speaks the S3 protocol.
 	// +required
 	S3 *S3Store `json:"s3,omitempty"`
+
+	// Encryption of all that is written, before it leaves the host. Default: none; the service may
+	// have its own.
+	// +optional
+	Encryption *StoreEncryption `json:"encryption,omitempty"`
+
+	// Lock of what backups consist of, which keeps anybody from deleting it. Default: none.
+	// +optional
+	Lock *StoreLock `json:"lock,omitempty"`
+}
+
+// StoreLockMode says who may delete what is locked.
+//
+// +kubebuilder:validation:Enum=None;Governance;Compliance
+type StoreLockMode string
+
+// Modes of locks: with Governance those may delete who have a right of their own to do so, and with
+// Compliance nobody.
+const (
+	StoreLockNone       StoreLockMode = "None"
+	StoreLockGovernance StoreLockMode = "Governance"
+	StoreLockCompliance StoreLockMode = "Compliance"
+)
+
+// StoreLock is the object lock of S3.
+//
+// +kubebuilder:validation:XValidation:rule=`(self.mode != 'None') == has(self.days)`,message=`days is required with mode Governance and Compliance, and not allowed with None`
+type StoreLock struct {
+	// Mode says who may delete what is locked.
+	// +required
+	Mode StoreLockMode `json:"mode"`
+
+	// Days that a backup cannot be deleted after it was taken. What it consists of is locked for up
+	// to a quarter longer.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	Days int32 `json:"days,omitempty"`
+}
+
+// StoreEncryptionMode says who encrypts.
+//
+// +kubebuilder:validation:Enum=None;Client
+type StoreEncryptionMode string
+
+// Modes of encryption.
+const (
+	StoreEncryptionNone   StoreEncryptionMode = "None"
+	StoreEncryptionClient StoreEncryptionMode = "Client"
+)
+
+// StoreEncryption is how the objects of a store are encrypted before they leave the host.
+//
+// +kubebuilder:validation:XValidation:rule=`(self.mode == 'Client') == has(self.secretName)`,message=`secretName is required with mode Client, and not allowed with None`
+type StoreEncryption struct {
+	// Mode is Client if all objects are encrypted by age (age-encryption.org), for the first
+	// identity in the Secret.
+	// +required
+	Mode StoreEncryptionMode `json:"mode"`
+
+	// SecretName is the Secret with identities: lines that begin with AGE-SECRET-KEY-1, as
+	// age-keygen makes them. The first encrypts, and all decrypt.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// EncryptionSecret is the Secret with the identities; empty if nothing is encrypted.
+func (s *BackupStoreSpec) EncryptionSecret() string {
+	if s.Encryption == nil || s.Encryption.Mode != StoreEncryptionClient {
+		return ""
+	}
+	return s.Encryption.SecretName
+}
+
+// SecretNames are the Secrets by which a store is reached and its objects are read.
+func (s *BackupStoreSpec) SecretNames() []string {
+	var out []string
+	if s.S3 != nil {
+		out = append(out, s.S3.SecretName)
+	}
+	if name := s.EncryptionSecret(); name != "" && !slices.Contains(out, name) {
+		out = append(out, name)
+	}
+	return out
 }
 
 // S3Store is a bucket of a service that speaks the S3 protocol.
@@ -156,11 +249,13 @@ type S3Store struct {
 	SecretName string `json:"secretName"`
 }
 
-// Keys of the Secret of a store.
+// Keys of the Secrets of a store.
 const (
 	KeyAccessKeyID     = "accessKeyID"
 	KeySecretAccessKey = "secretAccessKey"
 	// KeyStoreAuthority has the certificates of the authorities that sign that of the endpoint, in
 	// PEM. It is not needed for those that the host trusts.
 	KeyStoreAuthority = "ca.crt"
+	// KeyIdentities has those of age, one a line.
+	KeyIdentities = "identities"
 )

@@ -491,14 +491,6 @@ type StoreReference struct {
 	Name string `json:"name"`
 }
 
-// SecretName is the Secret by which a store is reached.
-func (s BackupStoreSpec) SecretName() string {
-	if s.S3 == nil {
-		return ""
-	}
-	return s.S3.SecretName
-}
-
 // RestoreSource is the cluster of which a backup was taken.
 type RestoreSource struct {
 	// UID is its metadata.uid: a store keeps each cluster below that.

@@ -155,7 +155,9 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 
 		Certificates: own,
 		Store: func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error) {
-			secret, err := line.Secret(ctx, spec.SecretName())
+			secret, err := store.Secrets(spec, func(name string) (map[string][]byte, error) {
+				return line.Secret(ctx, name)
+			})
 			if err != nil {
 				return nil, err
 			}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,14 +88,14 @@ func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1al
 	case err != nil:
 		return nil, fmt.Errorf("get CassandraBackupStore %s: %w", restore.Store.Name, err)
 	}
-	secret := &corev1.Secret{}
-	switch err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: of.Spec.SecretName()}, secret); {
-	case apierrors.IsNotFound(err):
-		return missing("there is no Secret %s, which the store names", of.Spec.SecretName())
+	secret, _, none, err := r.secretsOf(ctx, namespace, &of.Spec)
+	switch {
+	case none != "":
+		return missing("there is no Secret %s, which the store names", none)
 	case err != nil:
-		return nil, fmt.Errorf("get Secret %s: %w", of.Spec.SecretName(), err)
+		return nil, err
 	}
-	opened, err := r.Store(of.Spec, secret.Data)
+	opened, err := r.Store(of.Spec, secret)
 	if err != nil {
 		return missing("%s", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,15 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/schedule"
 )
 
-// BackupStore gathers what is known about one store of backups, and the content of its Secret, on
-// which nothing is decided. It returns nil if there is no such store. Store holds our own writes
+// BackupStore gathers what is known about one store of backups, and the content of its Secrets,
+// on which nothing is decided. It returns nil if there is no such store. Seen holds our own writes
 // that must be visible first.
-func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
+func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, seen *consistency.Store) (
 	*facts.BackupStore, map[string][]byte, error) {
 	object := &v1alpha1.CassandraBackupStore{}
 	if err := r.Cache.Get(ctx, key, object); err != nil {
@@ -28,16 +30,34 @@ func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, stor
 	}
 	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
 	o.add("CassandraBackupStore", object)
-	if err := r.caughtUp(ctx, "", o, store); err != nil {
+	if err := r.caughtUp(ctx, "", o, seen); err != nil {
 		return nil, nil, err
 	}
-	secret := &corev1.Secret{}
-	name := object.Spec.S3.SecretName
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, secret)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("get Secret %s: %w", name, err)
+	s := &facts.BackupStore{Object: object}
+	secret, version, missing, err := r.secretsOf(ctx, key.Namespace, &object.Spec)
+	s.Secret, s.SecretMissing = version, missing
+	return s, secret, err
+}
+
+// secretsOf reads the Secrets of a store, with their versions, or finds which one is missing.
+func (r *Reader) secretsOf(ctx context.Context, namespace string, of *v1alpha1.BackupStoreSpec) (
+	content map[string][]byte, version, missing string, err error) {
+	var versions []string
+	content, err = store.Secrets(of, func(name string) (map[string][]byte, error) {
+		secret := &corev1.Secret{}
+		if err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret); err != nil {
+			if apierrors.IsNotFound(err) {
+				missing = name
+			}
+			return nil, fmt.Errorf("get Secret %s: %w", name, err)
+		}
+		versions = append(versions, secret.ResourceVersion)
+		return secret.Data, nil
+	})
+	if missing != "" {
+		return nil, "", missing, nil
 	}
-	return &facts.BackupStore{Object: object, Secret: secret.ResourceVersion}, secret.Data, nil
+	return content, strings.Join(versions, "."), "", err
 }
 
 // StoredClusters are the uids of the clusters of a namespace, and of those of its backups in a

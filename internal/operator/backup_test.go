@@ -171,8 +171,8 @@ func TestAStoreIsSwept(t *testing.T) {
 	if got := pass(); got.Problem != "" || got.Files != 0 || got.Deleted != 1 {
 		t.Errorf("swept: %+v", got)
 	}
-	if keys := objects(t, in); len(keys) != 2 || !strings.HasPrefix(keys[0], "c-1/garbage/") || keys[1] != format.BlobKey("c-2",
-		strings.Repeat("ab", 32)) {
+	if keys := objects(t, in); len(keys) != 3 || !strings.HasPrefix(keys[0], "c-1/garbage/") || keys[1] != format.BlobKey("c-2",
+		strings.Repeat("ab", 32)) || keys[2] != "encryption/None" {
 		t.Errorf("left are %q", keys)
 	}
 	if want := []string{"StoreUsable of main", "StoreNotSwept of main", "StoreSwept of main"}; !slices.Equal(*events, want) {

@@ -126,7 +126,8 @@ func TestBornInAnotherShape(t *testing.T) {
 		})
 		t.Logf("joined %.1f s after its ticket", time.Since(began).Seconds())
 		tag := v1alpha1.RestoreTagPrefix + "1"
-		a := &v1alpha1.OperationArguments{Restore: &v1alpha1.RestoreArguments{Tag: tag, Store: spec, Cluster: clusterUID,
+		a := &v1alpha1.OperationArguments{Restore: &v1alpha1.RestoreArguments{
+			Tag: tag, Store: spec, Cluster: clusterUID,
 			Backup: id, Members: []string{r.Status.HostID}}}
 		succeeds(t, p, "stage", v1alpha1.OperationStageTables, a)
 		if s := w.operate(t, p, "load", v1alpha1.OperationLoadTables, a); s.Phase != v1alpha1.OperationSucceeded {

@@ -142,7 +142,8 @@ func TestRestoredInAnotherShape(t *testing.T) {
 		heir, err = s.Form(t.Context(), sample)
 		return err
 	})
-	took(t, "all rows are read at ALL through every node", func() error { return heir.ReadBack(t.Context(), gocql.All) })
+	took(t, "all rows are read at ALL through every node",
+		func() error { return heir.ReadBack(t.Context(), gocql.All) })
 }
 
 // whole says what of a backup is not in a store.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 )
@@ -275,6 +277,51 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 	if from, _, hole := l.Covered(); !from.After(at(0)) || !strings.Contains(hole, "its share") {
 		t.Errorf("covered from %s, hole %q", from, hole)
+	}
+}
+
+// In an encrypted store no object has what was written, and the log that is read there is the same.
+func TestTheLogIsEncrypted(t *testing.T) {
+	dir, d, id := t.TempDir(), newDisk(t), at(-10).UnixMilli()+1
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Encrypt(store.Directory(dir), "backup-key", []byte(identity.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.begin(id)
+	l := open(t, d, 0)
+	for i := range 3 {
+		d.write(id, fmt.Sprintf("row %d of a customer", i))
+		look(t, l, i)
+		if err := l.Upload(t.Context(), s, cluster); err != nil {
+			t.Fatal(err)
+		}
+		l = open(t, d, i) // the agent was killed: what is there is found by its length
+		look(t, l, i)
+	}
+	written, err := os.ReadFile(d.path(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, covered := stored(t, s)
+	if text := got[name(id)]; !strings.HasPrefix(string(written), text) || !strings.Contains(text, "row 2 of") ||
+		len(covered) == 0 {
+		t.Errorf("stored %q, covered %v", text, covered)
+	}
+	if err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("customer")) {
+			t.Errorf("%s has what was written", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/archive"
 	"helenus.io/helenus/internal/backup/store"
@@ -137,7 +139,7 @@ func (a *Agent) UploadLog(ctx context.Context) time.Duration {
 
 func (a *Agent) uploadLog(ctx context.Context, opened *archive.Log, wanted *v1alpha1.CommitLogArchive) error {
 	l, now := &a.log, a.host.Threads.Now()
-	if l.to == nil || *l.of.S3 != *wanted.Store.S3 || now.Sub(l.openedAt) > storeStays {
+	if l.to == nil || !equality.Semantic.DeepEqual(l.of, wanted.Store) || now.Sub(l.openedAt) > storeStays {
 		to, err := a.host.Store(ctx, &wanted.Store)
 		if err != nil {
 			return err //nolint:wrapcheck // it says what it is about

@@ -72,7 +72,7 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	}
 	err = t.together(ctx, len(missing), func(ctx context.Context, i int) error {
 		f := missing[i]
-		content, err := r.from.Get(ctx, format.BlobKey(string(t.arguments.Restore.Cluster), f.SHA256))
+		content, err := r.from.Get(ctx, format.BlobKey(string(t.arguments.Restore.Cluster), f.BlobName()))
 		if err != nil {
 			return fmt.Errorf("download %s: %w", f.path, err)
 		}

@@ -161,7 +161,7 @@ func (u *uploading) mend(ctx context.Context, key string, sum garbage.Sum) (bool
 	if !damaged {
 		return false, nil
 	}
-	return true, u.to.Delete(ctx, key) //nolint:wrapcheck // it says what it is about
+	return true, store.Hide(ctx, u.to, key) //nolint:wrapcheck // it says what it is about
 }
 
 // pin a blob that is marked, before it is relied on. It says that the file is put later.
@@ -171,7 +171,7 @@ func (u *uploading) pin(ctx context.Context, s source, sum garbage.Sum) (later b
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	key := format.PinKey(u.cluster, s.file.SHA256, fmt.Sprintf("%s-%s-%d", u.arguments.Backup.ID, u.hostID,
+	key := format.PinKey(u.cluster, s.file.BlobName(), fmt.Sprintf("%s-%s-%d", u.arguments.Backup.ID, u.hostID,
 		u.began.UnixNano()))
 	if u.pins[sum] == key {
 		later = u.Now().Sub(u.pinned) < garbage.Default.Settle
@@ -326,29 +326,34 @@ func (u *uploading) put(ctx context.Context, s source) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", s.Name, err)
 		}
-		s.file.SHA256 = sum
+		if name := garbage.Sum(store.BlobName(u.to, sum)); name != sum {
+			s.file.Blob = hex.EncodeToString(name[:])
+		}
+		s.file.SHA256 = hex.EncodeToString(sum[:])
 	}
-	sum := s.file.SHA256
-	parsed, err := format.ParseSum(sum)
+	name := s.file.BlobName()
+	parsed, err := format.ParseSum(name)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	if later, err := u.pin(ctx, s, parsed); later || err != nil {
 		return err
 	}
-	key, added := format.BlobKey(u.cluster, sum), int64(0)
+	key, added := format.BlobKey(u.cluster, name), int64(0)
 	mended, err := u.mend(ctx, key, parsed)
 	if err != nil {
 		return err
 	}
-	switch size, err := u.to.Size(ctx, key); {
+	switch size, err := store.Renew(ctx, u.to, key); {
 	case err == nil && size != s.Size:
 		return fmt.Errorf("object %s has %d bytes, and its hash is of a file of %d: it must be deleted", key, size,
 			s.Size)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case err != nil:
-		err := u.read(ctx, s, sum, func(content io.Reader) error { return u.to.Put(ctx, key, content, s.Size) })
+		err := u.read(ctx, s, s.file.SHA256, func(content io.Reader) error {
+			return u.to.Put(ctx, key, content, s.Size)
+		})
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("put %s: %w", s.Name, err)
 		}
@@ -357,7 +362,7 @@ func (u *uploading) put(ctx context.Context, s source) error {
 		}
 	}
 	if mended {
-		if err := u.to.Delete(ctx, format.DamagedKey(u.cluster, sum)); err != nil {
+		if err := u.to.Delete(ctx, format.DamagedKey(u.cluster, name)); err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
 	}
@@ -370,13 +375,13 @@ func (u *uploading) put(ctx context.Context, s source) error {
 }
 
 // sum is the SHA-256 of a file.
-func (u *uploading) sum(ctx context.Context, s source) (out string, err error) {
+func (u *uploading) sum(ctx context.Context, s source) (out garbage.Sum, err error) {
 	sum := sha256.New()
 	err = u.read(ctx, s, "", func(content io.Reader) error {
 		_, err := io.CopyBuffer(sum, content, make([]byte, 256<<10))
 		return err
 	})
-	return hex.EncodeToString(sum.Sum(nil)), err
+	return garbage.Sum(sum.Sum(nil)), err
 }
 
 // read has a function read a file, within the limit and until it is cancelled. Its last byte comes

@@ -118,7 +118,7 @@ func fetch(ctx context.Context, h Host, from *v1alpha1.DiskRestore, keyspace, ta
 	if h.Disk.HasFile(keyspace, table, name, f.Size, f.SHA256) {
 		return nil
 	}
-	content, err := h.Store.Get(ctx, format.BlobKey(string(from.Cluster), f.SHA256))
+	content, err := h.Store.Get(ctx, format.BlobKey(string(from.Cluster), f.BlobName()))
 	if err != nil {
 		return err //nolint:wrapcheck // who asks says of what
 	}

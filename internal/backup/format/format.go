@@ -4,6 +4,8 @@
 package format
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,9 +23,9 @@ const Version = 1
 // ErrDamaged means that a description is not what was written.
 var ErrDamaged = errors.New("it is damaged")
 
-// BlobKey is where the content with a SHA-256 lies, in hexadecimal: that of one file of an SSTable.
-// It is of the content and not of the name: Cassandra uses generations again after a disk was
-// wiped, and changes Statistics.db and Summary.db in place.
+// BlobKey is where the content that a hash names lies, in hexadecimal: that of one file of an
+// SSTable. It is of the content and not of the name: Cassandra uses generations again after a disk
+// was wiped, and changes Statistics.db and Summary.db in place.
 func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] + "/" + sum }
 
 // ManifestKey is where the manifest of one node in a backup lies. It is written after its blobs.
@@ -103,12 +105,14 @@ type Marks struct {
 	Version int `json:"version"`
 	// At is when the look has ended.
 	At time.Time `json:"at"`
-	// Blobs, and their Bytes, that are there; Marked of them, and Deleted before the look.
+	// Blobs, and their Bytes, that are there; Marked of them, and Deleted before the look. Locked
+	// ones are due, and cannot be deleted yet.
 	Blobs       int64    `json:"blobs"`
 	Bytes       int64    `json:"bytes"`
 	Marked      int64    `json:"marked"`
 	MarkedBytes int64    `json:"markedBytes"`
 	Deleted     int64    `json:"deleted"`
+	Locked      int64    `json:"locked,omitempty"`
 	Sets        []Marked `json:"sets,omitempty"`
 }
 
@@ -209,7 +213,12 @@ type File struct {
 	// Size in bytes, and SHA-256 in hexadecimal, of the content.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
+	// Blob is the hash by which it is named in the store, if that is not its SHA-256.
+	Blob string `json:"blob,omitempty"`
 }
+
+// BlobName is the hash by which the file is named in the store.
+func (f *File) BlobName() string { return cmp.Or(f.Blob, f.SHA256) }
 
 // Backup describes a complete backup: what its nodes have is in their manifests.
 type Backup struct {
@@ -243,6 +252,10 @@ type Cluster struct {
 func Decode[T Manifest | Backup | Marks](content []byte) (*T, error) {
 	var head struct {
 		Version int `json:"version"`
+	}
+	if bytes.HasPrefix(content, []byte("age-encryption.org/")) {
+		return nil, errors.New("read description of backup: it is encrypted: the store must have encryption.mode " +
+			"Client, and a Secret with its identity")
 	}
 	if err := json.Unmarshal(content, &head); err != nil {
 		return nil, fmt.Errorf("read description of backup: %w: %w", ErrDamaged, err)

@@ -6,6 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,11 +17,58 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 )
 
-// The reader of the guide reads what is written, and notices what is missing or changed.
+// asAge is the variable that has this program do what age does to decrypt.
+const asAge = "HELENUS_TEST_AGE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAge) == "" {
+		os.Exit(m.Run())
+	}
+	if err := decrypt(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// decrypt is age -d -i IDENTITIES [-o OUTPUT] INPUT.
+func decrypt(args []string) error {
+	flags := flag.NewFlagSet("age", flag.ContinueOnError)
+	_ = flags.Bool("d", false, "")
+	key, to := flags.String("i", "", ""), flags.String("o", "/dev/stdout", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	lines, err := os.Open(*key)
+	if err != nil {
+		return err
+	}
+	identities, err := age.ParseIdentities(lines)
+	if err != nil {
+		return err
+	}
+	from, err := os.ReadFile(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	r, err := age.Decrypt(bytes.NewReader(from), identities...)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*to, text, 0o600)
+}
+
+// The reader of the guide reads what is written, encrypted or not, and notices what is missing or
+// changed.
 func TestTheReaderOfTheGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/guide/backup-format.md")
 	if err != nil {
@@ -30,50 +81,76 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 	}
 	const uid, id, content = "cluster-1", "20260301T030000Z-1", "rows"
 	sum := sha256.Sum256([]byte(content))
-	blob := format.BlobKey(uid, hex.EncodeToString(sum[:]))
 	node := format.Node{Name: "orders-0", HostID: "host-1", Tokens: []string{"-1", "9"}}
-	m := format.Manifest{Version: format.Version, Backup: id, Cluster: uid, TakenAt: time.Now(), Node: node,
-		Tables: []format.Table{{Keyspace: "shop", Name: "empty", ID: "1"}, {Keyspace: "shop", Name: "carts", ID: "2",
-			SSTables: []format.SSTable{{Name: ".by_name/nb-1-big", Files: []format.File{{Name: "Data.db",
-				Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}}}}}}}
 	b := format.Backup{Version: format.Version, ID: id, Nodes: []format.Node{node}}
-	for name, change := range map[string]func(dir string) error{
-		"": func(string) error { return nil },
-		"No such file": func(dir string) error {
-			return os.Remove(filepath.Join(dir, blob))
-		},
-		"another content": func(dir string) error {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, lines := t.TempDir(), filepath.Join(t.TempDir(), "identities")
+	if err := errors.Join(os.WriteFile(lines, []byte(identity.String()), 0o600),
+		os.Symlink(os.Args[0], filepath.Join(bin, "age"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv(asAge, "1")
+	for name, change := range map[string]func(dir, blob string) error{
+		"":             func(_, _ string) error { return nil },
+		"No such file": func(dir, blob string) error { return os.Remove(filepath.Join(dir, blob)) },
+		"another content": func(dir, blob string) error {
 			return os.WriteFile(filepath.Join(dir, blob), []byte("ROWS"), 0o600)
 		},
-		"version 2 of the format": func(dir string) error {
+		"version 2 of the format": func(dir, _ string) error {
 			return os.WriteFile(filepath.Join(dir, format.BackupKey(uid, id)), []byte(`{"version":2}`), 0o600)
+		},
+		"encrypted": func(_, _ string) error { return nil },
+		"returned non-zero": func(dir, blob string) error { // of what is encrypted
+			path := filepath.Join(dir, blob)
+			text, err := os.ReadFile(path)
+			text[len(text)-1] ^= 1
+			return errors.Join(err, os.WriteFile(path, text, 0o600))
 		},
 	} {
 		dir, target := t.TempDir(), t.TempDir()
+		args := []string{"-c", reader, dir, uid, id, target}
+		var to store.Store = store.Directory(dir)
+		if name == "encrypted" || name == "returned non-zero" {
+			args = append(args, lines)
+			if to, err = store.Encrypt(to, "backup-key", []byte(identity.String())); err != nil {
+				t.Fatal(err)
+			}
+		}
 		put := func(key string, of any) {
 			text, err := json.Marshal(of)
 			if raw, is := of.(string); is {
 				text = []byte(raw)
 			}
 			if err == nil {
-				err = store.Directory(dir).Put(t.Context(), key, bytes.NewReader(text), int64(len(text)))
+				err = to.Put(t.Context(), key, bytes.NewReader(text), int64(len(text)))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		put(blob, content)
-		put(format.ManifestKey(uid, id, node.HostID), m)
+		f := format.File{Name: "Data.db", Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+		if blob := store.BlobName(to, sum); blob != sum {
+			f.Blob = hex.EncodeToString(blob[:])
+		}
+		put(format.BlobKey(uid, f.BlobName()), content)
+		put(format.ManifestKey(uid, id, node.HostID), format.Manifest{Version: format.Version, Backup: id, Cluster: uid,
+			TakenAt: time.Now(), Node: node, Tables: []format.Table{{Keyspace: "shop", Name: "empty", ID: "1"},
+				{Keyspace: "shop", Name: "carts", ID: "2", SSTables: []format.SSTable{{Name: ".by_name/nb-1-big",
+					Files: []format.File{f}}}}}})
 		put(format.BackupKey(uid, id), b)
-		if err := change(dir); err != nil {
+		if err := change(dir, format.BlobKey(uid, f.BlobName())); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(context.Background(), "python3", "-c", reader, dir, uid, id,
-			target).CombinedOutput()
-		if (err == nil) != (name == "") || !strings.Contains(string(out), name) {
+		out, err := exec.CommandContext(context.Background(), "python3", args...).CombinedOutput()
+		right := name == "" || name == "encrypted"
+		if (err == nil) != right || !right && !strings.Contains(string(out), name) {
 			t.Errorf("%q: %v, %s", name, err, out)
 		}
-		if name != "" {
+		if !right {
 			continue
 		}
 		got, err := os.ReadFile(filepath.Join(target, "orders-0/shop/carts-2/.by_name/nb-1-big-Data.db"))

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Sum is the SHA-256 of a blob.
+// Sum is the hash that names a blob: the SHA-256 of its content, or a HMAC of that.
 type Sum [sha256.Size]byte
 
 // Blob is one that lies in the store, since a time by the clock of the store.

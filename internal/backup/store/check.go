@@ -19,8 +19,8 @@ const (
 )
 
 // Check tries whatever backups rely on with an object of its own, which it removes: it is written,
-// not written again, read, listed, deleted, and nobody without credentials can read it. Who names
-// the store among those that share its prefix.
+// not written again, read, listed, deleted, and nobody without credentials can read it. What is
+// there must be encrypted as the store is. Who names the store among those that share its prefix.
 func Check(ctx context.Context, s Store, who string, now time.Time) (err error) {
 	prefix := checked + who + "/"
 	name := func(at time.Time) string { return fmt.Sprintf("%s%019d", prefix, at.UnixNano()) }
@@ -44,7 +44,19 @@ func Check(ctx context.Context, s Store, who string, now time.Time) (err error) 
 	if err := same(ctx, s, key, want); err != nil {
 		return err
 	}
-	if p, is := s.(interface {
+	if err := matching(ctx, s); err != nil {
+		return err
+	}
+	of := s
+	if e, is := s.(*encrypted); is {
+		of = e.Store
+	}
+	if l, is := of.(*S3); is {
+		if err := l.lockable(ctx); err != nil {
+			return err
+		}
+	}
+	if p, is := of.(interface {
 		Public(context.Context, string) (bool, error)
 	}); is {
 		switch public, err := p.Public(ctx, key); {

@@ -29,8 +29,8 @@ func TestCheck(t *testing.T) {
 			if err := store.Check(t.Context(), s, "me", noon); err != nil {
 				t.Fatal(err)
 			}
-			got := list(t, s, "")
-			if len(got) != 2 || !strings.HasSuffix(got[0].Key, fmt.Sprint(noon.Add(-time.Minute).UnixNano())) ||
+			got := list(t, s, "checks/")
+			if all := list(t, s, ""); len(all) != 3 || len(got) != 2 || !strings.HasSuffix(got[0].Key, fmt.Sprint(noon.Add(-time.Minute).UnixNano())) ||
 				!strings.HasPrefix(got[1].Key, "checks/you/") {
 				t.Errorf("there is %v", got)
 			}

@@ -74,8 +74,13 @@ func (s *S3) explain(err error, answer minio.ErrorResponse) (reason, help string
 	}
 	switch answer.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return v1alpha1.ReasonAccessDenied, "allow the access key GetObject, PutObject, DeleteObject and " +
-			"AbortMultipartUpload on objects of the prefix, and ListBucket on the bucket"
+		help = "allow the access key GetObject, PutObject, DeleteObject and AbortMultipartUpload on objects of the " +
+			"prefix, and ListBucket on the bucket"
+		if s.lock != nil {
+			help += "; for locks also GetObjectRetention, PutObjectRetention, GetObjectVersion and " +
+				"DeleteObjectVersion there, and GetBucketObjectLockConfiguration"
+		}
+		return v1alpha1.ReasonAccessDenied, help
 	case http.StatusMovedPermanently:
 		return v1alpha1.ReasonBucketMissing, "the bucket is in another region: set the region of the store"
 	case http.StatusNotImplemented:

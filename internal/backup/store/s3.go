@@ -36,12 +36,39 @@ const (
 	readLimit    = time.Minute
 )
 
-// Open opens a store with the content of its Secret. It does not ask the service for anything.
+// Secrets is what Open takes of the Secrets of a store, which a function reads by their names.
+func Secrets(spec *v1alpha1.BackupStoreSpec, read func(name string) (map[string][]byte, error)) (map[string][]byte,
+	error) {
+	out := map[string][]byte{}
+	for _, name := range spec.SecretNames() {
+		content, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		for key, value := range content {
+			identities := key == v1alpha1.KeyIdentities
+			if identities && name == spec.EncryptionSecret() || !identities && name == spec.S3.SecretName {
+				out[key] = value
+			}
+		}
+	}
+	return out, nil
+}
+
+// Open opens a store with the content of its Secrets. It does not ask the service for anything.
 func Open(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (Store, error) {
 	if spec.S3 == nil {
 		return nil, errors.New("open store of backups: the spec names none")
 	}
-	return OpenS3(*spec.S3, secret)
+	s, err := OpenS3(*spec.S3, secret)
+	if err != nil {
+		return nil, err
+	}
+	s.lock = lockOf(spec.Lock)
+	if spec.EncryptionSecret() == "" {
+		return s, nil
+	}
+	return Encrypt(s, spec.EncryptionSecret(), secret[v1alpha1.KeyIdentities])
 }
 
 // S3 is a store in a bucket.
@@ -50,6 +77,7 @@ type S3 struct {
 	public *minio.Client
 	bucket string
 	prefix string
+	lock   *lock
 }
 
 // OpenS3 opens a store in a bucket.
@@ -161,8 +189,8 @@ func (s *S3) put(ctx context.Context, key string, content []byte) error {
 	defer cancel()
 	var err error
 	for range attempts {
-		_, err = s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(content), int64(len(content)), "",
-			digest(content), unlessThere())
+		_, err = s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(content), int64(len(content)),
+			s.md5Of(key, content), digest(content), s.retaining(key, unlessThere()))
 		if code(err) != http.StatusConflict {
 			break
 		}
@@ -179,7 +207,7 @@ func (s *S3) put(ctx context.Context, key string, content []byte) error {
 func (s *S3) putParts(ctx context.Context, key string, content io.Reader, size int64, buffer []byte) (err error) {
 	begin, cancel := limited(ctx, 0)
 	defer cancel()
-	id, err := s.core.NewMultipartUpload(begin, s.bucket, s.prefix+key, minio.PutObjectOptions{})
+	id, err := s.core.NewMultipartUpload(begin, s.bucket, s.prefix+key, s.retaining(key, minio.PutObjectOptions{}))
 	if err != nil {
 		return s.failed("begin to write", key, err)
 	}
@@ -236,13 +264,15 @@ func (s *S3) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 
 // Size asks for that of the object.
 func (s *S3) Size(ctx context.Context, key string) (int64, error) {
+	info, err := s.stat(ctx, key)
+	return info.Size, err
+}
+
+func (s *S3) stat(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	ctx, cancel := limited(ctx, 0)
 	defer cancel()
 	info, err := s.core.StatObject(ctx, s.bucket, s.prefix+key, minio.StatObjectOptions{})
-	if err != nil {
-		return 0, s.failed("look for", key, err)
-	}
-	return info.Size, nil
+	return info, s.failed("look for", key, err)
 }
 
 // List asks for a thousand objects at a time.
@@ -268,11 +298,19 @@ func (s *S3) List(ctx context.Context, prefix string, each func(Object) error) e
 	return s.failed("list", prefix, ctx.Err())
 }
 
-// Delete removes the object, and of a bucket with versions the latest one.
+// Delete removes the object, and of a bucket with versions the latest one. The error is ErrLocked
+// if it is locked.
 func (s *S3) Delete(ctx context.Context, key string) error {
+	if s.lock != nil {
+		return s.deleteVersion(ctx, key)
+	}
+	return s.remove(ctx, key, minio.RemoveObjectOptions{})
+}
+
+func (s *S3) remove(ctx context.Context, key string, options minio.RemoveObjectOptions) error {
 	ctx, cancel := limited(ctx, 0)
 	defer cancel()
-	err := s.failed("delete", key, s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{}))
+	err := s.failed("delete", key, s.core.RemoveObject(ctx, s.bucket, s.prefix+key, options))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -1,5 +1,6 @@
 // Package store reads and writes the objects of backups: in a bucket or, for tests and tools, in a
-// directory. It knows no content and keeps no state. It imports api and libraries alone.
+// directory, encrypted or not. Of contents it knows which keys are locked. It keeps no state, and
+// imports api and libraries alone.
 package store
 
 import (

@@ -36,6 +36,10 @@ type service struct {
 	// fault may answer a request itself, or break the answer.
 	fault func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool)
 	seen  []string
+	// locked says until when objects are; nil if the bucket locks none. Standing is the rule by
+	// which it locks all.
+	locked   map[string]time.Time
+	standing string
 }
 
 func serve(t *testing.T, tls bool) *service {
@@ -65,6 +69,9 @@ func serve(t *testing.T, tls bool) *service {
 		case r.Method == http.MethodPost && r.URL.Query().Get("uploadId") != "" && err == nil &&
 			r.Header.Get("If-None-Match") == "*":
 			answer(w, http.StatusPreconditionFailed, "PreconditionFailed")
+			return
+		}
+		if s.locks(w, r, key) {
 			return
 		}
 		if r.Method == http.MethodPut {
@@ -134,7 +141,8 @@ func (s *service) requests() []string {
 }
 
 func stores(t *testing.T) map[string]store.Store {
-	return map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir())}
+	return map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir()),
+		"encrypted": encrypt(t, serve(t, false).open(t), identity(t))}
 }
 
 func content(size int) []byte {

@@ -82,7 +82,7 @@ func Log(ctx context.Context, s store.Store, cluster string, retention time.Dura
 		}
 	}
 	for _, key := range over {
-		if err := s.Delete(ctx, key); err != nil {
+		if _, err := store.Unlocked(ctx, s, key); err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -89,7 +90,7 @@ func Sweep(ctx context.Context, s store.Store, cluster string, rules garbage.Rul
 	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
-	if next.Deleted, err = w.delete(ctx, marks); err != nil {
+	if next.Deleted, next.Locked, err = w.delete(ctx, marks); err != nil {
 		return nil, err
 	}
 	if err := w.mark(ctx, marks, next); err != nil {
@@ -162,7 +163,7 @@ func (w *look) refresh(ctx context.Context) error {
 		}
 	}
 	for _, key := range over {
-		if err := w.Delete(ctx, key); err != nil {
+		if _, err := store.Unlocked(ctx, w.Store, key); err != nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
 	}
@@ -181,7 +182,7 @@ func (w *look) read(ctx context.Context, key string) error {
 	for _, t := range m.Tables {
 		for _, s := range t.SSTables {
 			for _, f := range s.Files {
-				sum, err := format.ParseSum(f.SHA256)
+				sum, err := format.ParseSum(f.BlobName())
 				if err != nil {
 					return fmt.Errorf("object %s: %w", key, err)
 				}
@@ -193,26 +194,33 @@ func (w *look) read(ctx context.Context, key string) error {
 	return nil
 }
 
-// delete what is due, in batches: before each it is looked again who needs what.
-func (w *look) delete(ctx context.Context, marks garbage.Marks) (deleted int64, err error) {
+// delete what is due, in batches: before each it is looked again who needs what. What is locked
+// stays marked.
+func (w *look) delete(ctx context.Context, marks garbage.Marks) (deleted, locked int64, err error) {
+	left := maps.Clone(marks)
 	for {
-		began, before := w.now(), deleted
+		began, before := w.now(), len(left)
 		if err := w.refresh(ctx); err != nil {
-			return deleted, err
+			return deleted, locked, err
 		}
-		due := w.rules.Due(marks, w.needed, w.now())
+		due := w.rules.Due(left, w.needed, w.now())
 		for _, sum := range due {
 			if w.now().Sub(began) >= w.rules.Batch {
 				break
 			}
-			if err := w.Delete(ctx, format.BlobKey(w.cluster, fmt.Sprintf("%x", sum))); err != nil {
-				return deleted, err //nolint:wrapcheck // it says what it is about
+			gone, err := store.Unlocked(ctx, w.Store, format.BlobKey(w.cluster, fmt.Sprintf("%x", sum)))
+			if err != nil {
+				return deleted, locked, err //nolint:wrapcheck // it says what it is about
 			}
-			delete(marks, sum)
-			deleted++
+			if delete(left, sum); gone {
+				delete(marks, sum)
+				deleted++
+			} else {
+				locked++
+			}
 		}
-		if len(due) == int(deleted-before) || deleted == before {
-			return deleted, nil
+		if len(due) == before-len(left) || before == len(left) {
+			return deleted, locked, nil
 		}
 	}
 }

@@ -23,6 +23,8 @@ type swept struct {
 	now     time.Time
 	takes   time.Duration
 	deleted func(key string)
+	// locked keys cannot be deleted.
+	locked map[string]bool
 }
 
 func newSwept(t *testing.T) *swept {
@@ -33,6 +35,9 @@ func (s *swept) Delete(ctx context.Context, key string) error {
 	s.now = s.now.Add(s.takes)
 	if s.deleted != nil {
 		s.deleted(key)
+	}
+	if s.locked[key] {
+		return fmt.Errorf("delete object %s: %w", key, store.ErrLocked)
 	}
 	return s.Directory.Delete(ctx, key)
 }
@@ -91,6 +96,29 @@ func (s *swept) left() (all []int) {
 const old = 8 * day
 
 const day = 24 * time.Hour
+
+// What is locked stays, and keeps nothing else from being deleted. It goes when it is not locked
+// any more, without another day.
+func TestSweepOfWhatIsLocked(t *testing.T) {
+	s := newSwept(t)
+	s.blobs(old, 0, 1, 2)
+	s.manifest("b1", 15*day, 0) // of a backup that is never described
+	if _, err := s.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	s.locked = map[string]bool{format.BlobKey("c", sumOf(1)): true, format.ManifestKey("c", "b1", "h"): true}
+	for range 2 {
+		s.now = s.now.Add(day)
+		marks, err := s.sweep()
+		if err != nil || marks.Locked != 1 || !slices.Contains(s.left(), 1) || slices.Contains(s.left(), 2) {
+			t.Errorf("%+v, %v; left are %d", marks, err, s.left())
+		}
+	}
+	s.locked, s.now = nil, s.now.Add(day)
+	if marks, err := s.sweep(); err != nil || marks.Locked != 0 || slices.Contains(s.left(), 1) {
+		t.Errorf("%+v, %v; left are %d", marks, err, s.left())
+	}
+}
 
 // A blob goes after two looks, a day apart, unless somebody has named it by then.
 func TestSweep(t *testing.T) {

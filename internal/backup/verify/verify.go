@@ -43,9 +43,10 @@ const (
 	another = "has another content"
 )
 
-// blob of a backup, as the manifest of a node names it.
+// blob of a backup, as the manifest of a node names it, and the SHA-256 of its content.
 type blob struct {
 	sum  garbage.Sum
+	want garbage.Sum
 	size int64
 	node int
 }
@@ -100,7 +101,7 @@ func (v *verifying) run(ctx context.Context) (*facts.VerifiedBackup, error) {
 	if v.damaged, err = sweep.Damaged(ctx, v.Store, v.cluster); err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
-	if err := v.all(ctx, func(_ int, _ *format.Table, _ string, f format.File, _ garbage.Sum) {
+	if err := v.all(ctx, func(_ int, _ *format.Table, _ string, f format.File, _, _ garbage.Sum) {
 		v.found.Files, v.found.Bytes = v.found.Files+1, v.found.Bytes+f.Size
 	}); err != nil {
 		return nil, err
@@ -121,9 +122,9 @@ func (v *verifying) run(ctx context.Context) (*facts.VerifiedBackup, error) {
 func (v *verifying) part(ctx context.Context, first, last byte) error {
 	v.first, v.last, v.blobs = first, last, v.blobs[:0]
 	v.listed, v.bad = map[garbage.Sum]bool{}, map[garbage.Sum]string{}
-	if err := v.all(ctx, func(node int, _ *format.Table, _ string, f format.File, sum garbage.Sum) {
+	if err := v.all(ctx, func(node int, _ *format.Table, _ string, f format.File, sum, want garbage.Sum) {
 		if v.in(sum) {
-			v.blobs = append(v.blobs, blob{sum: sum, size: f.Size, node: node})
+			v.blobs = append(v.blobs, blob{sum: sum, want: want, size: f.Size, node: node})
 		}
 	}); err != nil {
 		return err
@@ -145,14 +146,15 @@ func lost(err error) string {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return missing
-	case errors.Is(err, format.ErrDamaged):
+	case errors.Is(err, format.ErrDamaged) || errors.Is(err, store.ErrDamaged):
 		return another
 	}
 	return ""
 }
 
-// all files that the manifests name.
-func (v *verifying) all(ctx context.Context, each func(int, *format.Table, string, format.File, garbage.Sum)) error {
+// all files that the manifests name, each with the hash that names its blob and its SHA-256.
+func (v *verifying) all(ctx context.Context, each func(int, *format.Table, string, format.File, garbage.Sum,
+	garbage.Sum)) error {
 	for i := range v.found.Description.Nodes {
 		if err := v.read(ctx, i, each); err != nil {
 			return err
@@ -163,7 +165,7 @@ func (v *verifying) all(ctx context.Context, each func(int, *format.Table, strin
 
 // read the files that the manifest of a node names, unless it is not what was written.
 func (v *verifying) read(ctx context.Context, node int, each func(int, *format.Table, string, format.File,
-	garbage.Sum)) error {
+	garbage.Sum, garbage.Sum)) error {
 	if v.lost[node] {
 		return nil
 	}
@@ -187,11 +189,12 @@ func (v *verifying) read(ctx context.Context, node int, each func(int, *format.T
 		t := &m.Tables[i]
 		for _, s := range t.SSTables {
 			for _, f := range s.Files {
-				sum, err := format.ParseSum(f.SHA256)
-				if err != nil {
+				sum, err := format.ParseSum(f.BlobName())
+				want, also := format.ParseSum(f.SHA256)
+				if err := errors.Join(err, also); err != nil {
 					return fmt.Errorf("object %s: %w", key, err)
 				}
-				each(node, t, s.Name+"-"+f.Name, f, sum)
+				each(node, t, s.Name+"-"+f.Name, f, sum, want)
 			}
 		}
 	}
@@ -296,9 +299,11 @@ func (v *verifying) hash(ctx context.Context, b blob) error {
 		switch sum, err := v.sum(ctx, b); {
 		case errors.Is(err, store.ErrNotFound):
 			why = missing
+		case errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNoIdentity): // its manifest could be read
+			why = another
 		case err != nil:
 			return err
-		case sum == b.sum:
+		case sum == b.want:
 			why = ""
 		default:
 			why = another
@@ -374,7 +379,7 @@ func (v *verifying) name(ctx context.Context) error {
 	}
 	for _, i := range slices.Sorted(maps.Keys(nodes)) {
 		of := &v.found.Description.Nodes[i]
-		if err := v.read(ctx, i, func(_ int, t *format.Table, name string, _ format.File, sum garbage.Sum) {
+		if err := v.read(ctx, i, func(_ int, t *format.Table, name string, _ format.File, sum, _ garbage.Sum) {
 			if why := v.bad[sum]; why != "" {
 				v.damage(facts.DamagedFile{HostID: of.HostID, Node: of.Name, Keyspace: t.Keyspace, Table: t.Name,
 					File: name, Why: why})

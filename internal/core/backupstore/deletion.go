@@ -51,7 +51,7 @@ func holds(d *facts.BackupDeletion, now time.Time) string {
 		return "waits until all nodes know that it is cancelled"
 	case d.Secret == "":
 		return fmt.Sprintf("there is no Secret %s: create it, or take the finalizer %s away to leave the backup in "+
-			"its store", d.Store.SecretName(), v1alpha1.FinalizerBackup)
+			"its store", d.SecretMissing, v1alpha1.FinalizerBackup)
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ func TestDeletion(t *testing.T) {
 			d.Object.Status.Phase = v1alpha1.BackupUploading
 			d.Object.DeletionTimestamp = &metav1.Time{Time: now.Add(-settles)}
 		}, true, "ApplyStatus Event", ""},
-		"no Secret":         {func(d *facts.BackupDeletion) { d.Secret = "" }, false, "ApplyStatus Event", "Secret key"},
+		"no Secret":         {func(d *facts.BackupDeletion) { d.Secret, d.SecretMissing = "", "key" }, false, "ApplyStatus Event", "Secret key"},
 		"no store":          {func(d *facts.BackupDeletion) { d.Store = nil }, false, "Event Release", "no CassandraBackupStore main"},
 		"it has not begun":  {func(d *facts.BackupDeletion) { d.Object.Status = v1alpha1.CassandraBackupStatus{} }, false, "Release", ""},
 		"it is to be there": {func(d *facts.BackupDeletion) { d.Object.Spec.DeletionPolicy = v1alpha1.BackupRetain }, false, "Event Release", "Retain"},

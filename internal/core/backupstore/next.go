@@ -2,6 +2,7 @@ package backupstore
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,18 @@ func Due(s *facts.BackupStore, now time.Time) bool {
 	return now.Sub(last.Time) >= again
 }
 
+// needs is what the Secret that is missing must have.
+func needs(s *facts.BackupStore) string {
+	var keys []string
+	if s.SecretMissing == s.Object.Spec.S3.SecretName {
+		keys = append(keys, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey)
+	}
+	if s.SecretMissing == s.Object.Spec.EncryptionSecret() {
+		keys = append(keys, v1alpha1.KeyIdentities)
+	}
+	return strings.Join(keys, " and ")
+}
+
 // Next is what is to be done about a store now: its status is written if it has changed, and an
 // event says so if the reason of Ready has.
 func Next(s *facts.BackupStore, now time.Time) plan.Plan {
@@ -54,8 +67,7 @@ func Next(s *facts.BackupStore, now time.Time) plan.Plan {
 	switch {
 	case s.Secret == "":
 		found = &facts.StoreCheck{Reason: v1alpha1.ReasonSecretMissing,
-			Message: fmt.Sprintf("there is no Secret %s: create it with %s and %s", s.Object.Spec.S3.SecretName,
-				v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey)}
+			Message: fmt.Sprintf("there is no Secret %s: create it with %s", s.SecretMissing, needs(s))}
 		status.CheckedSecret = ""
 	case found != nil:
 		status.CheckedSecret, status.LastCheckTime = s.Secret, &metav1.Time{Time: now}

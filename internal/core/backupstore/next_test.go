@@ -17,7 +17,9 @@ func TestStore(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &facts.BackupStore{Object: &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
 		Name: "main", UID: "s", ResourceVersion: "1", Generation: 1}, Spec: v1alpha1.BackupStoreSpec{
-		S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"}}}}
+		S3:         &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"},
+		Encryption: &v1alpha1.StoreEncryption{Mode: v1alpha1.StoreEncryptionClient, SecretName: "lines"}}}}
+	s.SecretMissing = "key"
 	for _, step := range []struct {
 		name   string
 		passed time.Duration
@@ -29,6 +31,7 @@ func TestStore(t *testing.T) {
 	}{
 		{"no Secret", 0, nil, "", v1alpha1.ReasonSecretMissing, v1alpha1.EventStoreNotUsable},
 		{"no Secret still", time.Hour, nil, "", v1alpha1.ReasonSecretMissing, ""},
+		{"the other one", time.Hour, func() { s.SecretMissing = "lines" }, "", v1alpha1.ReasonSecretMissing, ""},
 		{"a Secret", time.Minute, func() { s.Secret = "7" }, v1alpha1.ReasonAccessDenied,
 			v1alpha1.ReasonAccessDenied, v1alpha1.EventStoreNotUsable},
 		{"a moment later", 4 * time.Minute, nil, "", v1alpha1.ReasonAccessDenied, ""},
@@ -82,7 +85,8 @@ func TestStore(t *testing.T) {
 			(ready.Status == metav1.ConditionTrue) != (step.reason == v1alpha1.ReasonStoreUsable) {
 			t.Errorf("%s: event %q, %+v", step.name, event, ready)
 		}
-		if again := Next(&facts.BackupStore{Object: s.Object, Secret: s.Secret}, now); len(again.Writes) > 0 {
+		if again := Next(&facts.BackupStore{Object: s.Object, Secret: s.Secret,
+			SecretMissing: s.SecretMissing}, now); len(again.Writes) > 0 {
 			t.Errorf("%s: writes again: %v", step.name, again.Writes)
 		}
 	}

@@ -71,7 +71,7 @@ func NextSweep(s *facts.Sweep) plan.Plan {
 					"%d files of cluster %s are deleted, which no backup needs; %d of %d bytes are left",
 					m.Deleted, uid, m.Blobs, m.Bytes))
 			}
-			c.Files, c.Bytes, c.Deleted = m.Blobs, m.Bytes, m.Deleted
+			c.Files, c.Bytes, c.Deleted, c.Locked = m.Blobs, m.Bytes, m.Deleted, m.Locked
 			c.Waiting, c.WaitingBytes = m.Marked, m.MarkedBytes
 		}
 		if c.Problem != "" && before[uid].Problem == "" {

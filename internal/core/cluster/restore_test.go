@@ -72,7 +72,7 @@ func TestARingIsMadeFromABackup(t *testing.T) {
 		}
 		r, want := j.Restore, fmt.Sprintf("source-%d-%d", rack-1, node)
 		if r == nil || r.HostID != want || r.Cluster != sourceUID || r.Backup != "b1" ||
-			r.Store.SecretName() != "key" ||
+			r.Store.SecretNames()[0] != "key" ||
 			r.Roles != v1alpha1.RolesFresh || j.Tokens[1] != fmt.Sprint(10+node) {
 			t.Errorf("%s: %+v %v, want what %s had", name, r, j.Tokens, want)
 		}
@@ -111,13 +111,15 @@ func TestARingIsMadeAsItWas(t *testing.T) {
 	w.wantOpen()
 }
 
-// Records say where commit logs are kept, and agents may read the Secret of that store.
+// Records say where commit logs are kept, and agents may read the Secrets of that store.
 func TestWhereCommitLogsAreKept(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	w.settle()
 	w.wantOpen()
 	for _, wanted := range []*v1alpha1.CommitLogArchive{
-		{Store: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"}}, MaxDisk: 10}, nil,
+		{Store: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", SecretName: "key"},
+			Encryption: &v1alpha1.StoreEncryption{Mode: v1alpha1.StoreEncryptionClient, SecretName: "lines"}},
+			MaxDisk: 10}, nil,
 	} {
 		w.snapshot.CommitLog = wanted
 		w.settle()
@@ -128,10 +130,11 @@ func TestWhereCommitLogsAreKept(t *testing.T) {
 		}
 		reads := false
 		for _, rule := range w.snapshot.Shared.Roles[v1alpha1.AgentServiceAccountName("orders")].Rules {
-			reads = reads || rule.Resources[0] == "secrets" && slices.Contains(rule.ResourceNames, "key")
+			reads = reads || rule.Resources[0] == "secrets" && slices.Contains(rule.ResourceNames, "key") &&
+				slices.Contains(rule.ResourceNames, "lines")
 		}
 		if reads != (wanted != nil) {
-			t.Errorf("agents may read the Secret: %t", reads)
+			t.Errorf("agents may read the Secrets: %t", reads)
 		}
 	}
 }
@@ -246,7 +249,8 @@ func TestARingOfAnotherShapeIsMadeFromABackup(t *testing.T) {
 					t.Errorf("%s begins before %s has ended on all: %v", o.Type, of, done)
 				}
 				if r := o.Arguments; o.Type == v1alpha1.OperationLoadTables && (len(r.Restore.Members) != 3 ||
-					len(r.Restore.Tables) > 0 || r.Restore.Cluster != sourceUID || r.Restore.Store.SecretName() != "key") {
+					len(r.Restore.Tables) > 0 || r.Restore.Cluster != sourceUID ||
+					!slices.Equal(r.Restore.Store.SecretNames(), []string{"key"})) {
 					t.Errorf("loads %+v", r.Restore)
 				}
 				if o.Type == v1alpha1.OperationLoadTables && failed == 0 {

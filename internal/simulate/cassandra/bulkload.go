@@ -103,17 +103,13 @@ func (d *Disk) putReplication(data []byte) {
 		}
 		return n
 	}
-	vint := func() int {
-		first := take(1)[0]
-		more := bits.LeadingZeros8(^first)
-		return int(first)&(0xff>>more)<<(8*more) | number(more)
-	}
+	skip := func() { take(bits.LeadingZeros8(^take(1)[0])) } // a number of any size
 	name := string(take(number(2)))
 	take(4 + 8 + 1)
-	vint() // the size of the row, then that of what is before it, then its time
-	vint()
+	skip() // the size of the row, then that of what is before it, then its time
+	skip()
 	take(9 + 1)
-	vint()
+	skip()
 	options := map[string]string{}
 	for range number(4) {
 		option := string(take(number(4)))

@@ -355,7 +355,9 @@ func (s *Sandbox) newAgent(p *process.Process, record execute.Record) *execute.A
 			return staging{s.content(v1alpha1.VolumeData).Data, path.Join("restore", tag)}, nil
 		},
 		Store: func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error) {
-			_, err := record.Secret(ctx, spec.SecretName())
+			_, err := store.Secrets(spec, func(name string) (map[string][]byte, error) {
+				return record.Secret(ctx, name)
+			})
 			return s.rt.Bucket, err
 		},
 	}

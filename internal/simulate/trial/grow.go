@@ -189,7 +189,8 @@ func growsOnCordonedHosts() *Scenario {
 func (r *run) grewUnaware() bool {
 	return r.Fault.View == "Node" && grown(r.w) && slices.ContainsFunc(r.w.Server.Objects("Node"),
 		func(o client.Object) bool { return o.(*corev1.Node).Spec.Unschedulable }) &&
-		!slices.ContainsFunc(get(r.w).Status.Exceptions, func(e v1alpha1.ExceptionStatus) bool { return e.UsedAt != nil })
+		!slices.ContainsFunc(get(r.w).Status.Exceptions,
+			func(e v1alpha1.ExceptionStatus) bool { return e.UsedAt != nil })
 }
 
 // drained notes how many members there were when a host was drained.

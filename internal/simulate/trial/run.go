@@ -259,10 +259,10 @@ func (r *run) quiet() {
 func comesDue(w *world.World) bool {
 	c := get(w)
 	return c != nil && slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
-		switch n.Reason {
-		case v1alpha1.NoticeOperationPostponed, v1alpha1.NoticeRepairDeadlineMissed:
+		if n.Reason == v1alpha1.NoticeOperationPostponed || n.Reason == v1alpha1.NoticeRepairDeadlineMissed {
 			return ready(w)
-		case v1alpha1.NoticeMemberLost:
+		}
+		if n.Reason == v1alpha1.NoticeMemberLost {
 			return strings.Contains(n.Message, "it is replaced at")
 		}
 		return n.Reason == v1alpha1.NoticeClientsAuthorityChanges

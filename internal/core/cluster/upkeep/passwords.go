@@ -83,25 +83,30 @@ func (k *Keeper) secretsOfAgents() []string {
 	if k.HasRoles() {
 		out = append(out, v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name))
 	}
+	read := func(store *v1alpha1.BackupStoreSpec) {
+		for _, name := range store.SecretNames() {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
 	if k.Ledger != nil && k.Ledger.Step != nil {
 		if from := ticket.Of(k.Ledger.Step).Restore; from != nil {
-			out = append(out, from.Store.SecretName())
+			read(&from.Store)
 		}
 	}
-	read := func(store string, over bool) {
-		to := k.Stores[store]
-		if to != nil && !over && !slices.Contains(out, to.SecretName()) {
-			out = append(out, to.SecretName())
-		}
-	}
-	if to := k.CommitLog; to != nil && !slices.Contains(out, to.Store.SecretName()) {
-		out = append(out, to.Store.SecretName())
+	if k.CommitLog != nil {
+		read(&k.CommitLog.Store)
 	}
 	for _, b := range k.Backups {
-		read(b.Spec.Store.Name, b.Status.Phase.Final())
+		if to := k.Stores[b.Spec.Store.Name]; to != nil && !b.Status.Phase.Final() {
+			read(to)
+		}
 	}
 	for _, r := range k.Restores {
-		read(r.Spec.Store.Name, r.Status.Finished())
+		if from := k.Stores[r.Spec.Store.Name]; from != nil && !r.Status.Finished() {
+			read(from)
+		}
 	}
 	return out
 }
