@@ -45,7 +45,15 @@ func bucket(t *testing.T, ring *scene.Ring) store.Store {
 	if err := backend.CreateBucket("backups"); err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: gofakes3.New(backend).Server(), ReadHeaderTimeout: 5 * time.Second}
+	service := gofakes3.New(backend).Server()
+	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				w.WriteHeader(http.StatusForbidden) // else the store is refused as public
+				return
+			}
+			service.ServeHTTP(w, r)
+		})}
 	go func() { _ = server.Serve(listener) }() // it is closed at the end
 	t.Cleanup(func() { _ = server.Close() })
 	keys := map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}

@@ -56,6 +56,9 @@ func (p *Process) takeSnapshot(arguments []json.RawMessage) (json.RawMessage, *j
 			return nil, exception("java.io.IOException", "Snapshot %s already exists.", tag)
 		}
 	}
+	if options["ttl"] == "" {
+		p.disk.lasting = append(slices.Clone(p.disk.lasting), tag)
+	}
 	for _, name := range names {
 		taken := p.line.Now()
 		p.disk.snapshots[tag] = append(p.disk.snapshots[tag], name)
@@ -140,3 +143,6 @@ func (n *Network) MissingIn(cluster string, until time.Time, nodes []map[string]
 
 // Snapshots are the keyspaces by the tags of their snapshots.
 func (d *Disk) Snapshots() map[string][]string { return d.snapshots }
+
+// Lasts says that Cassandra does not delete a snapshot by itself.
+func (d *Disk) Lasts(tag string) bool { return slices.Contains(d.lasting, tag) }

@@ -61,11 +61,11 @@ func Catalogue() []*Scenario {
 		scenario("adopt", "a ring is deleted and recreated from its retained claims", threeRacks,
 			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
-		sixNodes.restored("form-restored", "a ring is deleted with its disks, and made again from a backup, with "+
+		sixNodes.restored("form-restored", "a ring is deleted with its disks, and recreated from a backup, with "+
 			"roles of its own", v1alpha1.RolesFresh, sixNodes),
-		threeRacks.restored("form-restored-roles", "a ring is made again from a backup with the roles in it",
+		threeRacks.restored("form-restored-roles", "a ring is recreated from a backup with the roles in it",
 			v1alpha1.RolesRestore, threeRacks),
-		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is made again from a backup with three "+
+		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from a backup with three "+
 			"nodes, while its ledger is lost and the operators end", threeRacks),
 
 		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,

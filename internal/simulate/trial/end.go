@@ -47,10 +47,10 @@ func EndOf(w *world.World) End { return endIn(w, normal) }
 // endIn is EndOf by the texts of single objects.
 func endIn(w *world.World, text func(client.Object) string) End {
 	e := End{Objects: map[string]string{}, Ring: map[string]string{}}
-	sandboxes := sandboxesOf(w)
+	sandboxes, unused := sandboxesOf(w), unusedCertificates(w)
 	for _, kind := range compared {
 		for _, o := range w.Server.Objects(kind) {
-			if o.GetNamespace() != world.Namespace {
+			if o.GetNamespace() != world.Namespace || kind == "Secret" && slices.Contains(unused, o.GetName()) {
 				continue
 			}
 			name := kind + "/" + o.GetName()
@@ -67,6 +67,19 @@ func endIn(w *world.World, text func(client.Object) string) End {
 		e.Ring[name] = s.jvm
 	}
 	return e
+}
+
+// unusedCertificates are those of nodes that do not encrypt any more: they go with their records, and
+// are not recreated.
+func unusedCertificates(w *world.World) (out []string) {
+	for _, o := range w.Server.Objects("CassandraNode") {
+		for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {
+			if !slices.Contains(o.(*v1alpha1.CassandraNode).Spec.Pod.Certificates, use) {
+				out = append(out, v1alpha1.CertificateName(o.GetName(), use))
+			}
+		}
+	}
+	return out
 }
 
 // sandbox is what of a running pod counts for how a world stands.
@@ -286,6 +299,9 @@ func (r *run) may() allowance {
 		may.jvmStarts += max(1, may.joins) // a join that streamed from who is away begins anew
 	}
 	may.jvmStarts += r.Scenario.InVain
+	if r.Fault.Kind == "forbidden" && r.Fault.At.Does == "patch/resize" {
+		may.pods, may.why = 1, "where resizing is forbidden a node gets another pod"
+	}
 	return may
 }
 

@@ -89,6 +89,7 @@ func (o *checker) atTheEnd() {
 		o.conditions(c, is)
 		o.bySpec(c)
 		o.memory()
+		o.snapshots()
 	}
 	if o.may().writes || o.Scenario.LosesDisk && o.Fault != nil && kindOf(o.Fault).class == ClassWorld {
 		return // what the world loses beside a disk may be the second copy

@@ -28,7 +28,7 @@ const (
 	storeName = "main"
 )
 
-// restored has a ring with passwords made again from a backup after all of it was deleted, its
+// restored has a ring with passwords recreated from a backup after all of it was deleted, its
 // disks too, in a shape. What the client has written before stays on its account.
 func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles, to shape) *Scenario {
 	secure := func(c *v1alpha1.CassandraCluster) {
@@ -49,7 +49,7 @@ func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles, to sha
 		}, Until: all(ready, asked), Within: 30 * time.Minute})
 }
 
-// restoredSmaller has it made again with fewer nodes. The ledger is lost and the operators end while
+// restoredSmaller has it recreated with fewer nodes. The ledger is lost and the operators end while
 // rows are streamed.
 func (s shape) restoredSmaller(name, about string, to shape) *Scenario {
 	out := s.restored(name, about, v1alpha1.RolesFresh, to)

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,9 @@ type turn struct {
 	*checker
 	// described is what any spec has described the nodes of a rack as.
 	described map[[2]string]map[facts.Hashes]bool
+	// modes are those of authentication that any spec asked for: a node takes over the rest of a spec
+	// before there are roles.
+	modes []v1alpha1.AuthenticationMode
 	// made is the encryption that the first spec asked for, and walks says that one asked for
 	// another.
 	made  v1alpha1.NodeEncryption
@@ -40,12 +44,18 @@ func (t *turn) describe(c *v1alpha1.CassandraCluster) {
 		t.made = asked
 	}
 	t.walks = t.walks || asked != t.made
+	if mode := wanted[0].Configuration.Authentication; !slices.Contains(t.modes, mode) {
+		t.modes = append(t.modes, mode)
+	}
 	for _, w := range wanted {
 		rack := [2]string{w.Datacenter, w.Rack}
 		if t.described[rack] == nil {
 			t.described[rack] = map[facts.Hashes]bool{}
 		}
-		t.described[rack][w.Hashes()] = true
+		for _, w.Configuration.Authentication = range t.modes {
+			t.described[rack][w.Hashes()] = true
+		}
+		w.Configuration.Authentication = wanted[0].Configuration.Authentication
 		for _, stage := range stages(asked.ClientCertificates) {
 			if !t.walks {
 				break

@@ -261,7 +261,7 @@ func (k *Keeper) rebuildRestore(tickets *ticket.State, formed, datacenters map[s
 	known, has := k.Backup != nil && k.Backup.Description != nil, tickets.Restore
 	switch {
 	case len(formed) > 0 && has != nil && len(has.Datacenters) > 0:
-		return nil // whoever has no ticket has nothing that others lack
+		return nil // a node without a ticket has nothing that others lack
 	case len(formed) > 0 && has == nil && !known:
 		return slices.Sorted(maps.Keys(tickets.Tokens)) // they may lack rows
 	case len(formed) == 0 && len(lacks) == 0 || !known:

@@ -45,10 +45,10 @@ func (k *Keeper) noticeNotEnforced() {
 		return
 	}
 	k.draft.Notice(v1alpha1.NoticeNetworkPolicyNotEnforced, nil, "the operator reaches CQL of a node, which "+
-		"NetworkPolicy %s forbids to it: the network plugin of this Kubernetes does not enforce policies, and whoever "+
-		"reaches a pod reaches all its ports; or another policy of the namespace allows it. Use a network plugin that "+
-		"enforces NetworkPolicies, such as Calico or Cilium; or set security.networkPolicy.mode to None, if something "+
-		"else protects the ring", v1alpha1.NetworkPolicyName(k.Cluster.Name))
+		"NetworkPolicy %s forbids to it: the network plugin of this Kubernetes does not enforce policies, so that "+
+		"each pod reaches all ports of the ring; or another policy of the namespace allows it. Use a network plugin "+
+		"that enforces NetworkPolicies, such as Calico or Cilium; or set security.networkPolicy.mode to None, if "+
+		"something else protects the ring", v1alpha1.NetworkPolicyName(k.Cluster.Name))
 }
 
 func repairPolicy(now, want *networkingv1.NetworkPolicy) bool {
