@@ -22,6 +22,14 @@ func withPasswords(t *testing.T) *world {
 	return w
 }
 
+// The node that sets the roles is found by the name that Cassandra has for its datacenter.
+func TestPasswordsInADatacenterOfAnotherName(t *testing.T) {
+	w := withPasswords(t)
+	w.snapshot.Cluster.Spec.Datacenters[0].DatacenterName = "east"
+	w.settle()
+	w.wantOpen()
+}
+
 // No node is open to anybody before each has the superuser, and none to clients before each has
 // proven the login.
 func TestARingWithPasswordsOpensLast(t *testing.T) {

@@ -175,7 +175,8 @@ func whereRootIs(v *assess.View, nodes []string) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(nodes), func(name string) bool {
-		return owner == nil || v.DatacenterOf(name) != owner.Datacenter
+		n := v.Live(name) // its record has the name that Cassandra knows
+		return owner == nil || n == nil || n.Record.Spec.Configuration.DatacenterName != owner.Datacenter
 	})
 }
 
