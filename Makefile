@@ -146,7 +146,7 @@ sweep: ## Break Helenus in a simulated world: a share of all points and faults, 
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS)
 
 # Views can be stale in more ways than all other faults together can be injected, and the time is bounded.
-SWEEP_QUOTAS := crash=600,error=900,read=120,agent=240,stale=3000,world=650,user=490
+SWEEP_QUOTAS := crash=600,error=900,read=120,agent=240,stale=3050,world=650,user=490
 # What must have had an effect for a sample to count, and of crashes and errors one of each with each verb on each kind.
 SWEEP_LEAST  := crash=580,error=870,agent=200,stale=2500
 SEED         ?= 1

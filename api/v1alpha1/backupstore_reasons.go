@@ -20,7 +20,7 @@ const (
 	ReasonEncryptionMismatch = "EncryptionMismatch"
 	// ReasonAccessDenied – the service refuses the access key, or what it wants to do.
 	ReasonAccessDenied = "AccessDenied"
-	// ReasonLockUnsupported – objects are to be locked, and the bucket cannot, or locks all objects.
+	// ReasonLockUnsupported – the bucket cannot lock objects, or locks all of them.
 	ReasonLockUnsupported = "LockUnsupported"
 	// ReasonClockSkewed – the service refuses requests since its clock shows another time.
 	ReasonClockSkewed = "ClockSkewed"

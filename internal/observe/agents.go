@@ -36,8 +36,8 @@ type Agents struct {
 	Wake func(cluster types.NamespacedName)
 	// Dial begins to ask an agent: Over in a real cluster.
 	Dial func(Target) Asker
-	// Reach says whether CQL of the pod of an address accepts a connection; nil if that is not to be
-	// tried.
+	// Reach says whether CQL of the pod of an address accepts a connection; nil if that is not to
+	// be tried.
 	Reach func(ctx context.Context, address string) bool
 	// Threads run and wait.
 	Threads threads.Threads

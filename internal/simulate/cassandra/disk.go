@@ -31,8 +31,8 @@ type Disk struct {
 	full bool
 	// newest is the release that was NORMAL on it, of the latest line.
 	newest string
-	// snapshots are keyspaces by tag, lasting the tags of those without an end, sstables the versions
-	// of the oldest ones by keyspace.
+	// snapshots are keyspaces by tag, lasting the tags of those without an end, sstables the
+	// versions of the oldest ones by keyspace.
 	snapshots map[string][]string
 	lasting   []string
 	sstables  map[string]string

@@ -69,8 +69,8 @@ func endIn(w *world.World, text func(client.Object) string) End {
 	return e
 }
 
-// unusedCertificates are those of nodes that do not encrypt any more: they go with their records, and
-// are not recreated.
+// unusedCertificates are those of nodes that do not encrypt any more: they go with their records,
+// and are not recreated.
 func unusedCertificates(w *world.World) (out []string) {
 	for _, o := range w.Server.Objects("CassandraNode") {
 		for _, use := range []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients} {

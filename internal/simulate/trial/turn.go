@@ -22,8 +22,8 @@ type turn struct {
 	*checker
 	// described is what any spec has described the nodes of a rack as.
 	described map[[2]string]map[facts.Hashes]bool
-	// modes are those of authentication that any spec asked for: a node takes over the rest of a spec
-	// before there are roles.
+	// modes are those of authentication that any spec asked for: a node takes over the rest of a
+	// spec before there are roles.
 	modes []v1alpha1.AuthenticationMode
 	// made is the encryption that the first spec asked for, and walks says that one asked for
 	// another.

@@ -148,8 +148,8 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	return config.CreateSession()
 }
 
-// LogIn has the clients of a ring log in as its superuser, if the ring of a node has one, with every
-// connection that they make from now on: as an application that is given its password.
+// LogIn has the clients of a ring log in as its superuser, if the ring of a node has one, with
+// every connection that they make from now on: as an application that is given its password.
 func (r *Ring) LogIn(ctx context.Context, node string) error {
 	login, err := cqlclient.Superuser(ctx, r.Kubernetes, r.Namespace, node)
 	if err == nil {
