@@ -25,12 +25,7 @@ import (
 func (r *Reader) BackupStore(ctx context.Context, key types.NamespacedName, seen *consistency.Store) (
 	*facts.BackupStore, map[string][]byte, error) {
 	object := &v1alpha1.CassandraBackupStore{}
-	if err := r.Cache.Get(ctx, key, object); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
-	}
-	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
-	o.add("CassandraBackupStore", object)
-	if err := r.caughtUp(ctx, "", o, seen); err != nil {
+	if there, err := r.alone(ctx, "CassandraBackupStore", key, object, seen); !there {
 		return nil, nil, err
 	}
 	s := &facts.BackupStore{Object: object}
@@ -88,12 +83,7 @@ func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([
 func (r *Reader) BackupVerification(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
 	*facts.BackupVerification, map[string][]byte, error) {
 	b := &v1alpha1.CassandraBackup{}
-	if err := r.Cache.Get(ctx, key, b); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
-	}
-	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
-	o.add("CassandraBackup", b)
-	if err := r.caughtUp(ctx, "", o, store); err != nil {
+	if there, err := r.alone(ctx, "CassandraBackup", key, b, store); !there {
 		return nil, nil, err
 	}
 	v := &facts.BackupVerification{Object: b}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/consistency"
@@ -57,6 +58,18 @@ func (r *Reader) caughtUp(ctx context.Context, cluster string, o *objects, store
 		}
 	}
 	return nil
+}
+
+// alone reads one object of which our own last writes are visible, and says whether it is there.
+func (r *Reader) alone(ctx context.Context, kind string, key types.NamespacedName, into client.Object,
+	seen *consistency.Store) (bool, error) {
+	if err := r.Cache.Get(ctx, key, into); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
+	o.add(kind, into)
+	err := r.caughtUp(ctx, "", o, seen)
+	return err == nil, err
 }
 
 // byUser says that objects of a kind are users', and found without labels of ours.

@@ -19,12 +19,7 @@ import (
 func (r *Reader) BackupDeletion(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
 	*facts.BackupDeletion, map[string][]byte, error) {
 	b := &v1alpha1.CassandraBackup{}
-	if err := r.Cache.Get(ctx, key, b); err != nil {
-		return nil, nil, client.IgnoreNotFound(err)
-	}
-	o := &objects{seen: map[consistency.Key]consistency.Seen{}}
-	o.add("CassandraBackup", b)
-	if err := r.caughtUp(ctx, "", o, store); err != nil {
+	if there, err := r.alone(ctx, "CassandraBackup", key, b, store); !there {
 		return nil, nil, err
 	}
 	d := &facts.BackupDeletion{Object: b}
