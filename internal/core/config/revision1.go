@@ -233,8 +233,12 @@ func revision1OwnOptions(node *Node, memory Memory) (firm, defaults []string) {
 		firm = append(firm, fmt.Sprintf("-javaagent:%s=%d", m.Jar, m.Port))
 	}
 	// Names that change are looked up again soon; some Java versions would keep them for ever under
-	// Cassandra's security manager.
-	defaults = []string{"-Dsun.net.inetaddr.ttl=10"}
+	// Cassandra's security manager. What a row takes in memory beside its content is measured on
+	// 1,000 rows instead of 100,000, which each start waits for: 179 to 181 bytes either way.
+	defaults = []string{
+		"-Dsun.net.inetaddr.ttl=10",
+		"-Dcassandra.memtable_row_overhead_computation_step=1000",
+	}
 	if memory.Direct > 0 {
 		defaults = append(defaults, fmt.Sprintf("-XX:MaxDirectMemorySize=%dM", memory.Direct/mebibyte))
 	}
