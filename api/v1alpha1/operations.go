@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup;StageTables;LoadTables
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup;StageTables;LoadTables;Truncate
 type OperationType string
 
 const (
@@ -87,6 +87,9 @@ const (
 	// OperationLoadTables has Cassandra stream what StageTables has downloaded to the nodes that
 	// own it now.
 	OperationLoadTables OperationType = "LoadTables"
+	// OperationTruncate removes all rows of arguments.tables on all members, each of which must be
+	// up.
+	OperationTruncate OperationType = "Truncate"
 )
 
 // OperationPhase is how far an operation has come.
@@ -118,18 +121,19 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['SetRoles', 'ProveLogin', 'SetPassword']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles, ProveLogin and SetPassword, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'ClearSnapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'ClearSnapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex', 'Truncate'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'UpgradeSSTables', 'GarbageCollect', 'Scrub'] || !has(self.arguments) || !has(self.arguments.jobs)`,message=`arguments.jobs is for Cleanup, UpgradeSSTables, GarbageCollect and Scrub alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['Snapshot', 'ClearSnapshot']) == (has(self.arguments) && has(self.arguments.tag))`,message=`arguments.tag is required for Snapshot and ClearSnapshot, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Snapshot' || !has(self.arguments) || !has(self.arguments.ttl)`,message=`arguments.ttl is for Snapshot alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Compact' || !has(self.arguments) || !has(self.arguments.split)`,message=`arguments.split is for Compact alone`
-// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
+// +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Repair', 'Flush', 'Snapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex', 'Truncate'] || !has(self.arguments) || !has(self.arguments.tables)`,message=`arguments.tables is not for an operation of this type`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'RebuildIndex') == (has(self.arguments) && has(self.arguments.indexes) && has(self.arguments.tables) && size(self.arguments.tables) == 1)`,message=`arguments.indexes and one of arguments.tables are required for RebuildIndex, and indexes are not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.arguments) || !has(self.arguments.full) && !has(self.arguments.primaryRange) && !has(self.arguments.datacenters) && !has(self.arguments.without) && !has(self.arguments.ranges)`,message=`arguments.full, arguments.primaryRange, arguments.datacenters, arguments.without and arguments.ranges are for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['AlterSystemKeyspaces', 'AlterKeyspaces'] || !has(self.arguments) || !has(self.arguments.exact)`,message=`arguments.exact is for AlterSystemKeyspaces and AlterKeyspaces alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'ImportSuperuser' || !has(self.arguments) || !has(self.arguments.writtenAt)`,message=`arguments.writtenAt is for ImportSuperuser alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['Upload', 'CompleteBackup']) == (has(self.arguments) && has(self.arguments.backup))`,message=`arguments.backup is required for Upload and CompleteBackup, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['StageTables', 'LoadTables']) == (has(self.arguments) && has(self.arguments.restore))`,message=`arguments.restore is required for StageTables and LoadTables, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type != 'Truncate' || has(self.arguments) && has(self.arguments.tables)`,message=`arguments.tables is required for Truncate`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
 type OperationIntent struct {
 	Intent `json:",inline"`

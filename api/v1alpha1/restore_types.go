@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraRestore adds what tables had in a backup to tables of a ring that serves clients. Users
-// create and delete it. Its deletion cancels what has not finished; rows that came back stay. The
-// operator writes the status.
+// CassandraRestore adds what tables had in a backup to tables of a ring that serves clients, or
+// replaces their rows by it. Users create and delete it. Its deletion cancels what has not
+// finished; rows that came back stay. The operator writes the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,13 +24,14 @@ type CassandraRestore struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// Spec is what is to come back. It cannot be changed.
+	// Spec is what is to come back. It cannot be changed, but for confirm, which can be set.
 	// +required
-	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message=`the spec of a CassandraRestore cannot be changed: create another one`
+	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && self.tables == oldSelf.tables && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
+	// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.confirm) || !oldSelf.confirm || has(self.confirm) && self.confirm`,message=`confirm cannot be taken back: delete the CassandraRestore to cancel it`
 	Spec CassandraRestoreSpec `json:"spec"`
 	// Status is how far it has come. Only the operator writes it.
 	// +optional
-	Status CassandraTaskStatus `json:"status,omitzero"`
+	Status CassandraRestoreStatus `json:"status,omitzero"`
 }
 
 // CassandraRestoreList is a list of restores.
@@ -42,7 +43,24 @@ type CassandraRestoreList struct {
 	Items           []CassandraRestore `json:"items"`
 }
 
+// RestoreMode is what becomes of the rows that tables have.
+//
+// +kubebuilder:validation:Enum=Merge;Replace
+type RestoreMode string
+
+// The modes.
+const (
+	// RestoreMerge leaves them: of two writes the later one wins.
+	RestoreMerge RestoreMode = "Merge"
+	// RestoreReplace keeps them in a snapshot on every node, and truncates the tables before rows
+	// come back.
+	RestoreReplace RestoreMode = "Replace"
+)
+
 // CassandraRestoreSpec is which tables of which backup come back in which cluster.
+//
+// +kubebuilder:validation:XValidation:rule=`self.mode == 'Replace' || !has(self.confirm) || !self.confirm`,message=`confirm is for mode Replace alone: Merge takes nothing away`
+// +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || self.tables.all(t, (has(t.to) ? t.to : t.from).split('.')[0] == (has(self.tables[0].to) ? self.tables[0].to : self.tables[0].from).split('.')[0])`,message=`mode Replace is for tables of one keyspace: create a CassandraRestore for each keyspace`
 type CassandraRestoreSpec struct {
 	// Cluster whose tables get the rows, in the namespace of the restore.
 	// +required
@@ -71,8 +89,18 @@ type CassandraRestoreSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, self.exists_one(b, (has(a.to) ? a.to : a.from) == (has(b.to) ? b.to : b.from)))`,message=`tables: each table gets the rows of one`
 	Tables []RestoredTable `json:"tables"`
 
-	// Deadline is how long the restore may take from when it is its turn. A node that is not done
-	// by then has failed. At most 168h. Default: 24h.
+	// Mode is what becomes of the rows that the tables have. Default: Merge.
+	// +optional
+	// +kubebuilder:default=Merge
+	Mode RestoreMode `json:"mode,omitempty"`
+
+	// Confirm has Replace go on when every node has what it loads, and nothing is touched yet: the
+	// tables are truncated then. Until it is set the restore waits.
+	// +optional
+	Confirm bool `json:"confirm,omitempty"`
+
+	// Deadline is how long the restore may take from when it is its turn, and Replace again from
+	// when it is confirmed. A node that is not done by then has failed. At most 168h. Default: 24h.
 	// +optional
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:Type=string
@@ -99,6 +127,35 @@ type RestoredTable struct {
 	// +kubebuilder:validation:MaxLength=97
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+\.[A-Za-z0-9_]+$`
 	To string `json:"to,omitempty"`
+}
+
+// CassandraRestoreStatus is how far a restore has come.
+type CassandraRestoreStatus struct {
+	CassandraTaskStatus `json:",inline"`
+
+	// Replaced is where the rows are that the tables had before, with mode Replace. It is there
+	// before anything is truncated.
+	// +optional
+	Replaced *ReplacedRows `json:"replaced,omitempty"`
+}
+
+// ReplacedRows are what tables had before a restore.
+type ReplacedRows struct {
+	// Snapshot is the tag of the snapshot that has them on every node. It stays until somebody
+	// removes it, by a CassandraTask ClearSnapshot with this tag.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Snapshot string `json:"snapshot"`
+
+	// KeptAt is when every node had the snapshot.
+	// +required
+	KeptAt metav1.Time `json:"keptAt"`
+
+	// TruncatedAt is when the tables were empty on every node: no row has come back before, and
+	// they are not truncated again.
+	// +optional
+	TruncatedAt *metav1.Time `json:"truncatedAt,omitempty"`
 }
 
 // Target is the table that gets the rows.
@@ -145,6 +202,10 @@ type RestoreArguments struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Tables []RestoredTable `json:"tables,omitempty"`
+
+	// Replace has StageTables refuse tables that cannot be truncated later: those with views.
+	// +optional
+	Replace bool `json:"replace,omitempty"`
 
 	// Members are the host ids of the nodes that share the work: each takes the files of some nodes
 	// of the backup.

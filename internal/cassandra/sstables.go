@@ -30,6 +30,16 @@ func (n *Node) LoadNewSSTables(ctx context.Context, keyspace, table string) erro
 	return nil
 }
 
+// Truncate removes all rows of a table, and of its views, on all members of the ring: each must be
+// up, and Cassandra waits until all have done so (StorageProxy#truncateBlocking, 4.1 and 5.0).
+func (n *Node) Truncate(ctx context.Context, keyspace, table string) error {
+	request := jolokia.Exec(beanStorageService, "truncate(java.lang.String,java.lang.String)", keyspace, table)
+	if err := n.callBlocking(ctx, request, nil); err != nil {
+		return fmt.Errorf("truncate table %s.%s: %w", keyspace, table, err)
+	}
+	return nil
+}
+
 // BulkLoad streams the SSTables in a directory to all nodes that own their rows now, this one among
 // them. The last two names of the directory are those of keyspace and table. It passes over files
 // of a table that is not there, or of a format that it cannot read, and takes columns of another

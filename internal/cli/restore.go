@@ -17,6 +17,10 @@ const restoreLong = `Adds what tables had in a backup to tables of a cluster tha
 written later wins. The tables must be there, with the same columns; if one is not, the
 restore says how to create it.
 
+With --replace what the tables have goes first: every node keeps it in a snapshot, which
+stays. Nothing is touched before every node has downloaded and checked what comes, and
+before it is confirmed: by --confirm, or later as the status says.
+
 It creates a CassandraRestore, with your rights. With --wait it says how far that is, and
 ends with it. Deleting the CassandraRestore cancels it; rows that came back stay.`
 
@@ -26,6 +30,7 @@ type restoring struct {
 	source   string
 	tables   []string
 	deadline time.Duration
+	replace  bool
 	wait     bool
 }
 
@@ -35,7 +40,9 @@ func newRestore(s *settings) *cobra.Command {
 		Use: "restore CLUSTER", Short: "Bring tables of a backup back into a cluster", Long: restoreLong,
 		Args: oneCluster,
 		Example: "  kubectl helenus restore orders --store main --backup 20261125T030000Z-1a2b3c4d " +
-			"--table shop.orders=shop.orders_old --wait",
+			"--table shop.orders=shop.orders_old --wait\n" +
+			"  kubectl helenus restore orders --store main --backup 20261125T030000Z-1a2b3c4d " +
+			"--table shop.orders --replace",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
 			return s.giveRestore(ctx, c, args[0], r)
 		}),
@@ -46,6 +53,8 @@ func newRestore(s *settings) *cobra.Command {
 	flags.StringVar(&r.source, "source", "", "the `uid` of the cluster that it was taken of, if that is another one")
 	flags.StringArrayVar(&r.tables, "table", nil, "a `table` as keyspace.table, or as keyspace.table=keyspace.table "+
 		"if another one gets its rows; can be repeated")
+	flags.BoolVar(&r.replace, "replace", false, "remove the rows that the tables have, and keep them in a snapshot")
+	flags.BoolVar(&r.spec.Confirm, "confirm", false, "do not wait for a confirmation before --replace removes rows")
 	flags.DurationVar(&r.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
 	flags.BoolVar(&r.wait, "wait", false, "wait until it has finished")
 	for _, name := range []string{"store", "backup", "table"} {
@@ -58,6 +67,9 @@ func newRestore(s *settings) *cobra.Command {
 func (s *settings) giveRestore(ctx context.Context, c *connection, cluster string, r restoring) error {
 	spec := r.spec
 	spec.Cluster.Name, spec.Deadline = cluster, &metav1.Duration{Duration: r.deadline}
+	if r.replace {
+		spec.Mode = v1alpha1.RestoreReplace
+	}
 	if r.source != "" {
 		spec.Source = &v1alpha1.RestoreSource{UID: types.UID(r.source)}
 	}

@@ -24,17 +24,17 @@ func TestRestore(t *testing.T) {
 			err := under.Get(ctx, key, object, options...)
 			if r, is := object.(*v1alpha1.CassandraRestore); is {
 				asked++
-				r.Status = v1alpha1.CassandraTaskStatus{Phase: v1alpha1.TaskRunning, Progress: "1/3"}
+				r.Status.CassandraTaskStatus = v1alpha1.CassandraTaskStatus{Phase: v1alpha1.TaskRunning, Progress: "1/3"}
 				if asked > 2 {
-					r.Status = v1alpha1.CassandraTaskStatus{Phase: phase, Message: "there is no table"}
+					r.Status.CassandraTaskStatus = v1alpha1.CassandraTaskStatus{Phase: phase, Message: "there is no table"}
 				}
 			}
 			return err
 		}}, cluster("shop", "orders"))
 		d := newDesk()
-		err := d.giveRestore(t.Context(), c, "orders", restoring{wait: true, deadline: time.Hour, source: "other",
-			tables: []string{"shop.carts", "shop.orders=shop.orders_old"},
-			spec:   v1alpha1.CassandraRestoreSpec{Backup: "b-1", Store: v1alpha1.BackupStoreReference{Name: "main"}}})
+		err := d.giveRestore(t.Context(), c, "orders", restoring{wait: true, replace: wrong == "",
+			deadline: time.Hour, source: "other", tables: []string{"shop.carts", "shop.orders=shop.orders_old"},
+			spec: v1alpha1.CassandraRestoreSpec{Backup: "b-1", Store: v1alpha1.BackupStoreReference{Name: "main"}}})
 		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", phase, err)
 		}
@@ -48,6 +48,9 @@ func TestRestore(t *testing.T) {
 			!slices.Equal(spec.Tables, []v1alpha1.RestoredTable{{From: "shop.carts"},
 				{From: "shop.orders", To: "shop.orders_old"}}) {
 			t.Errorf("created %+v", spec)
+		}
+		if (spec.Mode == v1alpha1.RestoreReplace) != (wrong == "") {
+			t.Errorf("mode %q", spec.Mode)
 		}
 		if out := d.out.String(); strings.Count(out, "Running 1/3") != 1 {
 			t.Errorf("said %q", out)

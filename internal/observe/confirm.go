@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -187,7 +188,10 @@ func (r *Reader) sameTasks(ctx context.Context, s *facts.Snapshot) error {
 	}
 	for _, t := range s.Restores {
 		live := &v1alpha1.CassandraRestore{}
-		if err := r.sameTask(ctx, "restore", t, live, t.Status.Finished(), live.Status.Finished); err != nil {
+		isOver := func() bool { // what was replaced is not replaced again
+			return live.Status.Finished() || !equality.Semantic.DeepEqual(live.Status.Replaced, t.Status.Replaced)
+		}
+		if err := r.sameTask(ctx, "restore", t, live, t.Status.Finished(), isOver); err != nil {
 			return err
 		}
 	}

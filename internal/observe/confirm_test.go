@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -186,6 +187,28 @@ func TestATaskThatHasFinishedSinceIsAChange(t *testing.T) {
 		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed ||
 			err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
+		}
+	}
+}
+
+// What a restore has replaced since is not replaced again.
+func TestRowsThatAreReplacedSinceAreAChange(t *testing.T) {
+	kept := func(truncated *metav1.Time) func(context.Context, client.Client, *v1alpha1.CassandraRestore) error {
+		return func(ctx context.Context, live client.Client, r *v1alpha1.CassandraRestore) error {
+			r.Status.Message = "later"
+			r.Status.Replaced.TruncatedAt = truncated
+			return live.Update(ctx, r)
+		}
+	}
+	at := metav1.Unix(1, 0)
+	for truncated, changed := range map[*metav1.Time]bool{nil: false, &at: true} {
+		seen := &v1alpha1.CassandraRestore{Status: v1alpha1.CassandraRestoreStatus{
+			Replaced: &v1alpha1.ReplacedRows{Snapshot: "replaced-1", KeptAt: at}}}
+		seen.Namespace, seen.Name, seen.UID, seen.Spec.Cluster.Name = orders.Namespace, "carts", "restore-1", orders.Name
+		r := reader(t, record("record-1"), claim(), seen)
+		if err := confirmedSince(t, r, seen, kept(truncated)); errors.Is(err, ErrChanged) != changed ||
+			err != nil && !changed {
+			t.Errorf("truncated at %v: %v", truncated, err)
 		}
 	}
 }

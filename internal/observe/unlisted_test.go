@@ -56,8 +56,9 @@ func reader(t *testing.T, objects ...client.Object) *Reader {
 	for _, o := range objects {
 		_, record := o.(*v1alpha1.CassandraNode)
 		_, task := o.(*v1alpha1.CassandraTask)
+		_, restore := o.(*v1alpha1.CassandraRestore)
 		if _, secret := o.(*corev1.Secret); !secret &&
-			(record || task || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
+			(record || task || restore || o.GetLabels()[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy) {
 			cached = cached.WithObjects(o.DeepCopyObject().(client.Object))
 		}
 	}

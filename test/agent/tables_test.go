@@ -19,14 +19,17 @@ import (
 )
 
 // TestTablesFromABackup has a ring that has grown since take in what tables had in a backup: merged
-// with what was written later, and into another keyspace with more replicas. What a table cannot
-// hold is refused before the first byte.
+// with what was written later, in place of it, and into another keyspace with more replicas. What a
+// table cannot hold is refused before the first byte.
 func TestTablesFromABackup(t *testing.T) {
 	w := newWorld(t)
 	pods := []*pod{w.newPod(0), w.newPod(1)}
 	w.setSeeds(pods[0].address)
 	spec, to := w.bucket()
 	for _, p := range pods {
+		w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) {
+			s.Configuration.CassandraYaml = v1alpha1.Settings{"materialized_views_enabled": {Raw: []byte("true")}}
+		})
 		p.start()
 	}
 	w.awaitEmpty(pods...)
@@ -104,7 +107,10 @@ func TestTablesFromABackup(t *testing.T) {
 		`CREATE TABLE copy.orders `+fmt.Sprintf(columns, "old text,"), `CREATE TABLE copy.lacks `+fmt.Sprintf(columns, ""),
 		`CREATE TABLE copy.other `+strings.Replace(fmt.Sprintf(columns, "old text,"), "v text", "v int", 1),
 		`CREATE TABLE copy.up `+strings.Replace(fmt.Sprintf(columns, "old text,"), "DESC", "ASC", 1),
-		`CREATE TABLE shop.counted (k int PRIMARY KEY, n counter)`)
+		`CREATE TABLE shop.counted (k int PRIMARY KEY, n counter)`,
+		`CREATE TABLE copy."Viewed" `+fmt.Sprintf(columns, "old text,"),
+		`CREATE MATERIALIZED VIEW copy.by_v AS SELECT k, c, v FROM copy."Viewed" WHERE v IS NOT NULL AND k IS NOT NULL
+		AND c IS NOT NULL PRIMARY KEY (v, k, c)`)
 	// Later than the backup: rows that go by a tombstone for all, one for one, one that is newer.
 	do(`INSERT INTO shop.orders (k, c, v) VALUES (3, 1, 'newer')`, `DELETE FROM shop.orders WHERE k = 4`)
 
@@ -125,9 +131,10 @@ func TestTablesFromABackup(t *testing.T) {
 		"other-type":  {"shop.orders", "copy.other", id, "column v of copy.other is int, and was text"},
 		"other-order": {"shop.orders", "copy.up", id, "the primary key of copy.up is"},
 		"counter":     {"shop.counts", "shop.counted", id, "shop.counts has counter n"},
+		"views":       {"shop.orders", "copy.Viewed", id, "copy.Viewed has views, and is not replaced: drop copy.by_v first"},
 	} {
 		a := arguments(v1alpha1.RestoredTable{From: c.from, To: c.to})
-		a.Restore.Backup = c.backup
+		a.Restore.Backup, a.Restore.Replace = c.backup, name == "views"
 		operate(pods[0], "refused/"+name, v1alpha1.OperationStageTables, a, "Failed", c.words)
 		if _, err := os.Stat(staging); err == nil {
 			t.Errorf("%s: something was downloaded", name)
@@ -153,6 +160,35 @@ func TestTablesFromABackup(t *testing.T) {
 	}
 	count(`SELECT count(*) FROM shop.orders WHERE k = 3 AND v = 'newer' ALLOW FILTERING`, 1)
 	count(`SELECT count(*) FROM shop.orders WHERE v = 'v5'`, rows/10)
+	// In place of what was written later: that stays in the snapshot, and nothing else does.
+	do(`INSERT INTO copy.orders (k, c, v) VALUES (9999, 1, 'later')`, `DELETE FROM copy.orders WHERE k = 4`)
+	count(`SELECT count(*) FROM copy.orders`, rows)
+	a = arguments(v1alpha1.RestoredTable{From: "shop.orders", To: "copy.orders"})
+	a.Restore.Replace = true
+	for i, p := range pods {
+		operate(p, fmt.Sprintf("stage again/%d", i), v1alpha1.OperationStageTables, a, "Succeeded", "are downloaded")
+	}
+	table := &v1alpha1.OperationArguments{Keyspaces: []string{"copy"}, Tables: []string{"orders"}}
+	kept := table.DeepCopy()
+	kept.Tag = "replaced-orders"
+	for i, p := range pods {
+		operate(p, fmt.Sprintf("keep/%d", i), v1alpha1.OperationSnapshot, kept, "Succeeded", "snapshot replaced-orders")
+	}
+	operate(pods[0], "truncate", v1alpha1.OperationTruncate, table, "Succeeded", "truncated orders of copy")
+	count(`SELECT count(*) FROM copy.orders`, 0)
+	for i, p := range pods {
+		operate(p, fmt.Sprintf("load again/%d", i), v1alpha1.OperationLoadTables, a, "Succeeded", "streamed")
+	}
+	count(`SELECT count(*) FROM copy.orders`, rows)
+	count(`SELECT count(*) FROM copy.orders WHERE k = 9999`, 0)
+	count(`SELECT count(*) FROM copy.orders WHERE k = 4`, 1)
+	for _, p := range pods {
+		files, _ := filepath.Glob(filepath.Join(p.root, layout.DataDir, "data", "copy", "orders-*", "snapshots",
+			kept.Tag, "*-Data.db"))
+		if len(files) == 0 {
+			t.Errorf("%s keeps nothing of what was replaced", p.name)
+		}
+	}
 	// The files of a node that is no member any more are another's.
 	do(`TRUNCATE copy.orders`)
 	a = arguments(v1alpha1.RestoredTable{From: "shop.orders", To: "copy.orders"})

@@ -104,16 +104,19 @@ func TestBackup(t *testing.T) {
 }
 
 // TestTablesFromABackup: a table that was truncated comes back while clients write to others, and
-// every replica has every row of it.
+// every replica has every row of it; so does one whose rows are replaced.
 func TestTablesFromABackup(t *testing.T) {
 	onlyInFull(t)
 	ring := threeRacks(t)
 	bucket(t, ring)
 	took(t, "rows are written", func() error { return ring.Fill(t.Context(), gocql.All) })
-	while(t, ring, servedThroughout, "a table is backed up, truncated, and restored", func() error {
+	while(t, ring, servedThroughout, "a table is backed up, truncated, restored, and replaced", func() error {
 		b, err := ring.BackUp(t.Context(), "before", "main")
 		if err == nil {
-			err = ring.Restore(t.Context(), "after", "main", b.Status.ID)
+			err = ring.Restore(t.Context(), "after", "main", b.Status.ID, v1alpha1.RestoreMerge)
+		}
+		if err == nil {
+			err = ring.Restore(t.Context(), "again", "main", b.Status.ID, v1alpha1.RestoreReplace)
 		}
 		return err
 	})

@@ -63,7 +63,8 @@ type JVM interface {
 	SSTablesForKey(ctx context.Context, keyspace, table, key string) (paths []string, err error)
 	LoadNewSSTables(ctx context.Context, keyspace, table string) error
 	BulkLoad(ctx context.Context, directory string) error
-	// Describe has the statements that create the types and tables of a keyspace.
+	Truncate(ctx context.Context, keyspace, table string) error
+	// Describe has the statements that create the types, tables and views of a keyspace.
 	Describe(ctx context.Context, keyspace string) (string, error)
 }
 
@@ -167,6 +168,7 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationCompleteBackup:       {completeBackup, nil},
 	v1alpha1.OperationStageTables:          {stageTables, nil},
 	v1alpha1.OperationLoadTables:           {loadTables, nil},
+	v1alpha1.OperationTruncate:             {truncate, nil},
 }
 
 // Stop has what runs in the JVM for an operation end, where Cassandra can. Between two keyspaces,

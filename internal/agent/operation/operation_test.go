@@ -231,6 +231,10 @@ func (f *fake) LoadNewSSTables(_ context.Context, keyspace, table string) error 
 	return f.call("load %s.%s", keyspace, table)
 }
 
+func (f *fake) Truncate(_ context.Context, keyspace, table string) error {
+	return f.call("truncate %s.%s", keyspace, table)
+}
+
 func (f *fake) SetRoles(_ context.Context, logins cassandra.Logins, least map[string]int32) (string, error) {
 	return "set", f.call("set roles %v for %v", logins, least)
 }
@@ -468,6 +472,20 @@ func TestOperations(t *testing.T) {
 		"snapshot that fails": {v1alpha1.OperationSnapshot, arguments{Tag: "t", Keyspaces: []string{"system"}},
 			func(f *fake) { f.fails["snapshot t of system"] = cassandra.ErrSnapshotExists },
 			"clear t of system; snapshot t of system", "keyspace system: the snapshot exists", true},
+
+		"truncate": {v1alpha1.OperationTruncate, arguments{Keyspaces: shop.Keyspaces, Tables: []string{"carts", "users"}},
+			nil, "truncate shop.carts; truncate shop.users", "truncated carts, users of shop", false},
+		"truncate that is refused": {v1alpha1.OperationTruncate,
+			arguments{Keyspaces: shop.Keyspaces, Tables: []string{"carts", "users"}},
+			func(f *fake) { f.fails["truncate shop.carts"] = errors.New("Cannot achieve consistency level ALL") },
+			"truncate shop.carts", "consistency level ALL", true},
+		"truncate of all": {v1alpha1.OperationTruncate, shop, nil, "", "name the tables", true},
+		"truncate that an agent has asked for": {v1alpha1.OperationTruncate,
+			arguments{Keyspaces: shop.Keyspaces, Tables: []string{"carts"}},
+			func(f *fake) { f.from = &operation.Handle{Keyspace: "shop", Asked: true} }, "", "is not known", true},
+		"truncate that nobody has asked for": {v1alpha1.OperationTruncate,
+			arguments{Keyspaces: shop.Keyspaces, Tables: []string{"carts"}},
+			func(f *fake) { f.from = &operation.Handle{} }, "truncate shop.carts", "truncated carts of shop", false},
 
 		"rebuild": {v1alpha1.OperationRebuild, arguments{SourceDatacenter: "dc1"}, nil,
 			"rebuild accounts from dc1; rebuild shop from dc1", "rebuilt accounts, shop", false},

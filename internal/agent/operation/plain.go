@@ -36,6 +36,25 @@ func snapshot(ctx context.Context, t *task) (string, error) {
 	})
 }
 
+// truncate does not ask again for what an agent before this one has asked for: it may have been
+// done long ago, and rows have come back since.
+func truncate(ctx context.Context, t *task) (string, error) {
+	if len(t.arguments.Keyspaces) != 1 || len(t.arguments.Tables) == 0 {
+		return "", errors.New("truncate: name the tables, and their keyspace")
+	}
+	return t.eachKeyspace(ctx, "truncated "+strings.Join(t.arguments.Tables, ", ")+" of", func(name string) error {
+		if t.resumed {
+			return errors.New("the agent ended while it truncated: whether all is done is not known")
+		}
+		for _, table := range t.arguments.Tables {
+			if err := t.JVM.Truncate(ctx, name, table); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // clearSnapshot removes what was kept, or downloaded, under a tag.
 func clearSnapshot(ctx context.Context, t *task) (string, error) {
 	if strings.HasPrefix(t.arguments.Tag, v1alpha1.RestoreTagPrefix) {

@@ -183,7 +183,7 @@ func (r *restoring) noBackup(ctx context.Context) error {
 
 // check says what of the backup these tables cannot hold.
 func (r *restoring) check(ctx context.Context) error {
-	has := map[string]restore.Schema{} // by keyspace
+	has, texts := map[string]restore.Schema{}, map[string]string{} // by keyspace
 	if len(r.arguments.Restore.Tables) == 0 {
 		return r.checkAll(ctx)
 	}
@@ -198,7 +198,12 @@ func (r *restoring) check(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			has[keyspace] = restore.ParseSchema(text)
+			has[keyspace], texts[keyspace] = restore.ParseSchema(text), text
+		}
+		if r.arguments.Restore.Replace {
+			if problem := restore.ViewProblem(wanted.Target(), texts[keyspace]); problem != "" {
+				return errors.New(problem)
+			}
 		}
 		for _, m := range r.manifests {
 			table, err := tableOf(m, wanted.From)

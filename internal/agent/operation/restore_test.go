@@ -196,6 +196,9 @@ func TestTablesThatCannotComeBack(t *testing.T) {
 		"no such table": {before: func(l *loading) { l.schema = "" }, want: "CREATE TABLE shop.carts (k int, v text"},
 		"another type": {before: func(l *loading) { l.schema = strings.ReplaceAll(l.schema, "v text", "v int") },
 			want: "column v of shop.carts is int, and was text"},
+		"views of what is replaced": {before: func(l *loading) {
+			l.schema += "CREATE MATERIALIZED VIEW shop.by_v AS\n    SELECT *\n    FROM shop.carts\n    WHERE v > 0;\n"
+		}, change: func(a *v1alpha1.RestoreArguments) { a.Replace = true }, want: "shop.carts has views"},
 		"not a member": {change: func(a *v1alpha1.RestoreArguments) { a.Members = []string{strings.Repeat("a", 36)} },
 			want: "was no member"},
 		"no room": {before: func(l *loading) {

@@ -176,7 +176,7 @@ func (j *JVM) Tables(ctx context.Context) ([]facts.Table, time.Duration, error) 
 	return session.Tables(ctx)
 }
 
-// Describe reads the statements that create the types and tables of a keyspace.
+// Describe reads the statements that create the types, tables and views of a keyspace.
 func (j *JVM) Describe(ctx context.Context, keyspace string) (string, error) {
 	session, err := j.connect(ctx, j.OperatorLogin)
 	if err != nil {

@@ -269,13 +269,13 @@ func keepsReplicas(name string, replication cassandra.Replication) bool {
 	return err != nil || replicas != 1
 }
 
-// Describe has the statements that create the types and tables of a keyspace, with those that drop
-// columns.
+// Describe has the statements that create the types, tables and views of a keyspace, with those
+// that drop columns.
 func (s *Session) Describe(ctx context.Context, keyspace string) (string, error) {
 	iter := s.driver.Query("DESCRIBE KEYSPACE " + quoteName(keyspace) + " WITH INTERNALS").IterContext(ctx)
 	var in, kind, name, statement, text string
 	for iter.Scan(&in, &kind, &name, &statement) {
-		if kind == "type" || kind == "table" {
+		if kind == "type" || kind == "table" || kind == "materialized_view" {
 			text += statement + "\n"
 		}
 	}

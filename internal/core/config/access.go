@@ -17,7 +17,7 @@ var operations = map[string][]string{
 		"forceKeyspaceFlush", "forceTerminateAllRepairSessions", "garbageCollect", "getKeyspaceReplicationInfo",
 		"getParentRepairStatus", "getPendingRangeToEndpointWithPortMap", "loadNewSSTables", "rebuild",
 		"rebuildSecondaryIndex", "removeNode", "repairAsync", "scrub", "startNativeTransport", "stopNativeTransport",
-		"takeSnapshot", "upgradeSSTables", "verify",
+		"takeSnapshot", "truncate", "upgradeSSTables", "verify",
 	},
 	"org.apache.cassandra.auth:type=*":             {"invalidate"},
 	"org.apache.cassandra.db:type=BatchlogManager": {"countAllBatches"},

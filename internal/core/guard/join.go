@@ -75,7 +75,7 @@ var repair = []Guard[Nodes]{
 // would be missing, what moves from one to another might be in neither, and files of another schema
 // cannot be read.
 var backup = []Guard[Nodes]{
-	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a backup is of all members")},
+	{v1alpha1.BlockedMemberDown, "every member is up", everyMemberIsUp("a backup, and a restore, is of all members")},
 	{v1alpha1.BlockedTopologyChangeInProgress, "no other topology change is in progress", noTopologyChange},
 	{v1alpha1.BlockedRingViewsDiffer, "all members see the same ring", everyViewIsTheSame},
 	{v1alpha1.BlockedUnknownRingMember, "every member of the ring has a CassandraNode", everyHostIDIsKnown},

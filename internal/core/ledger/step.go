@@ -112,6 +112,10 @@ const (
 	StageSnapshot Stage = "Snapshot"
 	// StageDownload: every node downloads what it is to load, which nobody reads yet.
 	StageDownload Stage = "Download"
+	// StageConfirm: a user is waited for, before what cannot be taken back.
+	StageConfirm Stage = "Confirm"
+	// StageTruncate: tables are truncated, whose rows every node keeps.
+	StageTruncate Stage = "Truncate"
 	// StageComplete: a node writes what all have done.
 	StageComplete Stage = "Complete"
 	// StageClear: the nodes drop what they have kept.

@@ -129,6 +129,24 @@ func TableProblem(table v1alpha1.RestoredTable, had, has Schema) string {
 	return typeProblem(table, had, has)
 }
 
+var viewStatement = regexp.MustCompile(`(?s)CREATE MATERIALIZED VIEW (?:IF NOT EXISTS )?(\S+) AS\s.*?\sFROM (\S+)\s`)
+
+// ViewProblem is why a table cannot be truncated, by the statements of its keyspace; empty if it
+// can. Cassandra truncates the views of a table, too, and a snapshot of the table has none of them.
+func ViewProblem(table, schema string) string {
+	var views []string
+	for _, parts := range viewStatement.FindAllStringSubmatch(strings.ReplaceAll(schema, `"`, ""), -1) {
+		if parts[2] == table {
+			views = append(views, parts[1])
+		}
+	}
+	if len(views) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("tables: %s has views, and is not replaced: drop %s first, and create them again later; or "+
+		"restore into another table", table, strings.Join(views, " and "))
+}
+
 // typeProblem compares the types that are the users': one may have got more fields since.
 func typeProblem(table v1alpha1.RestoredTable, had, has Schema) string {
 	was, _, _ := strings.Cut(table.From, ".")

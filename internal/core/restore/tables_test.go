@@ -33,6 +33,19 @@ ALTER TABLE shop.orders DROP old USING TIMESTAMP 1795655092248000;
 CREATE INDEX IF NOT EXISTS by_v ON shop.orders (v);
 `
 
+// As DESCRIBE of Cassandra 5.0.9 has it.
+func TestViewProblem(t *testing.T) {
+	const views = had + "CREATE MATERIALIZED VIEW shop.\"byV\" AS\n    SELECT k, v\n    FROM shop.orders\n    WHERE v IS NOT " +
+		"NULL AND k IS NOT NULL\n    PRIMARY KEY (v, k)\n WITH ID = 1;\nCREATE MATERIALIZED VIEW shop.other AS\n" +
+		"    SELECT *\n    FROM shop.orders_old\n    WHERE v IS NOT NULL\n    PRIMARY KEY (v, k)\n WITH ID = 2;\n"
+	for table, want := range map[string]string{"shop.orders": "drop shop.byV first",
+		"shop.orders_old": "drop shop.other first", "shop.order": ""} {
+		if got := ViewProblem(table, views); (got != "") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", table, got, want)
+		}
+	}
+}
+
 func TestTableProblem(t *testing.T) {
 	const create = `CREATE TABLE shop.orders (k int, "Day" int, c int, s text static, at frozen<place>, v text, ` +
 		`old map<int, text>, PRIMARY KEY ((k, "Day"), c)) WITH CLUSTERING ORDER BY (c DESC)`

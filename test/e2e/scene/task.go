@@ -120,16 +120,20 @@ func (r *Ring) Verify(ctx context.Context, b *v1alpha1.CassandraBackup) error {
 	})
 }
 
-// Restore truncates the table of rows, brings it back from a backup, and waits until that is done.
-func (r *Ring) Restore(ctx context.Context, name, store, backup string) error {
+// Restore brings the table of rows back from a backup, and waits until that is done: in place of
+// the rows that it has, or merged after it was truncated.
+func (r *Ring) Restore(ctx context.Context, name, store, backup string, mode v1alpha1.RestoreMode) error {
 	const table = Keyspace + ".rows"
-	if err := r.define(ctx, "TRUNCATE "+table); err != nil {
-		return err
+	replaces := mode == v1alpha1.RestoreReplace
+	if !replaces {
+		if err := r.define(ctx, "TRUNCATE "+table); err != nil {
+			return err
+		}
 	}
 	o := &v1alpha1.CassandraRestore{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
 		Spec: v1alpha1.CassandraRestoreSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name},
 			Store: v1alpha1.BackupStoreReference{Name: store}, Backup: backup,
-			Tables: []v1alpha1.RestoredTable{{From: table}}}}
+			Tables: []v1alpha1.RestoredTable{{From: table}}, Mode: mode, Confirm: replaces}}
 	if err := r.Kubernetes.Client.Create(ctx, o); err != nil {
 		return fmt.Errorf("create restore %s: %w", name, err)
 	}
@@ -144,6 +148,9 @@ func (r *Ring) Restore(ctx context.Context, name, store, backup string) error {
 	})
 	if err == nil && o.Status.Phase != v1alpha1.TaskSucceeded {
 		err = fmt.Errorf("restore %s is %s: %s", name, o.Status.Phase, o.Status.Message)
+	}
+	if err == nil && replaces != (o.Status.Replaced != nil && o.Status.Replaced.TruncatedAt != nil) {
+		err = fmt.Errorf("restore %s has replaced %+v", name, o.Status.Replaced)
 	}
 	return err
 }

@@ -169,7 +169,8 @@ func AgentGone(n *facts.Node) bool {
 }
 
 // inTheWay names an open step of Maintenance that a new one has to wait for: one with an operation
-// that conflicts on one of its nodes, or as many as there may be.
+// that conflicts on one of its nodes, or as many as there may be. One that waits for a user is in
+// nobody's way, and one that is about to truncate tables in everybody's.
 func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 	open := e.view.Ledger.Maintenance
 	if len(open) >= ledger.MostMaintenance {
@@ -186,7 +187,7 @@ func (e *Engine) inTheWay(p *Procedure, nodes []string) string {
 			})
 		})
 		shared := slices.ContainsFunc(nodes, func(n string) bool { return slices.Contains(s.Wave(), n) })
-		if conflict && shared {
+		if s.Stage == ledger.StageTruncate || conflict && shared && s.Stage != ledger.StageConfirm {
 			return fmt.Sprintf("%s is open on the same nodes", s.Kind)
 		}
 	}

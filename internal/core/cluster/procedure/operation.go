@@ -155,17 +155,19 @@ func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
 	})
 }
 
-// blockers are why an operation would be begun, or retried, in vain now: a repair needs the whole
-// ring.
+// blockers are why an operation would be begun, or retried, in vain now: a repair and TRUNCATE need
+// the whole ring.
 func (s *Step) blockers(o Operation) []guard.Refusal {
-	if o.Type != v1alpha1.OperationRepair {
+	about, rules := MemberNodes(s.engine.view), s.engine.rules.Repair
+	switch {
+	case o.Type == v1alpha1.OperationTruncate:
+		rules = s.engine.rules.Backup
+	case o.Type != v1alpha1.OperationRepair:
 		return nil
-	}
-	about := MemberNodes(s.engine.view)
-	if o.Members != nil {
+	case o.Members != nil:
 		about.Names = o.Members
 	}
-	return guard.Check(about, s.engine.rules.Repair...)
+	return guard.Check(about, rules...)
 }
 
 // retry counts an attempt that failed once its backoff is over: since the node says that it ended,

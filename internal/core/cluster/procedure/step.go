@@ -48,6 +48,9 @@ func (s *Step) Datacenters() []string { return s.open.Datacenters }
 // Attempts is how many attempts of a node's operation have failed in the present stage.
 func (s *Step) Attempts(node string) int { return s.open.Attempts[node] }
 
+// Stage that the step is in.
+func (s *Step) Stage() ledger.Stage { return s.open.Stage }
+
 // StageSince is when the present stage began.
 func (s *Step) StageSince() time.Time { return s.open.StageSince }
 

@@ -77,7 +77,7 @@ func put(d *plan.Draft, s *state) {
 		o.Status = s.ofBackup()
 		same = equality.Semantic.DeepEqual(o.Status, s.backup.Status)
 	case *v1alpha1.CassandraRestore:
-		o.Status = s.status
+		o.Status = v1alpha1.CassandraRestoreStatus{CassandraTaskStatus: s.status, Replaced: s.replaced}
 		same = equality.Semantic.DeepEqual(o.Status, s.restore.Status)
 	case *v1alpha1.CassandraTask:
 		o.Status = s.status

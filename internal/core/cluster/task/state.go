@@ -32,8 +32,10 @@ type state struct {
 	uploaded map[string]v1alpha1.Uploaded
 	// cluster of a backup whose turn it has just become; nil for others.
 	cluster *v1alpha1.CassandraCluster
-	// restore is the one that the task stands for; nil for a task and for a backup.
-	restore *v1alpha1.CassandraRestore
+	// restore is the one that the task stands for; nil for a task and for a backup. Replaced is
+	// what its tables had before.
+	restore  *v1alpha1.CassandraRestore
+	replaced *v1alpha1.ReplacedRows
 	// storeIn is how long it waits for its store yet.
 	storeIn time.Duration
 	// step that is open or suspended for it, or that would be.
@@ -151,6 +153,7 @@ func (s *state) read(v *assess.View, before string) {
 		s.readNode(v, &out.Nodes[i])
 	}
 	s.count(v)
+	s.readReplaced(v)
 }
 
 // readNode takes over what a node says.
@@ -177,8 +180,8 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	switch {
 	case s.snapshots():
 		id = s.step.AttemptID(taking, out.Node)
-	case s.downloads():
-		id = s.step.AttemptID(downloading, out.Node)
+	case s.prepares() != "":
+		id = s.step.AttemptID(s.prepares(), out.Node)
 	}
 	o := n.Record.Status.Operation(id)
 	if s.snapshots() && o != nil {
@@ -204,7 +207,7 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 	out.Phase = v1alpha1.TaskRunning
 	why := cmp.Or(o.Message, string(o.Phase))
 	switch {
-	case o.Phase == v1alpha1.OperationSucceeded && s.downloads():
+	case o.Phase == v1alpha1.OperationSucceeded && s.prepares() != "":
 		s.pending(v, out, why, false)
 	case o.Phase == v1alpha1.OperationSucceeded:
 		out.Phase, out.FinishedAt = v1alpha1.TaskSucceeded, o.FinishedAt
@@ -263,8 +266,8 @@ func (s *state) count(v *assess.View) {
 	}
 	out.Progress = fmt.Sprintf("%d/%d", out.Succeeded+out.Failed, out.Total)
 	switch {
-	case out.Failed > 0 && s.downloads():
-		s.failedDownload(v, failed)
+	case out.Failed > 0 && s.prepares() != "":
+		s.failedBefore(v, failed)
 	case out.Succeeded == out.Total && s.backup != nil:
 		s.awaitDescription(v)
 	case out.Succeeded == out.Total:
@@ -280,6 +283,9 @@ func (s *state) count(v *assess.View) {
 	case s.suspended:
 		out.Phase = v1alpha1.TaskRunning
 		s.wait("suspended until what goes first is over")
+	case s.awaits(v) != "":
+		out.Phase = v1alpha1.TaskRunning
+		s.wait("%s", s.awaits(v))
 	default:
 		out.Phase = v1alpha1.TaskRunning
 		s.reconciling(v1alpha1.ReasonTaskRunning, cmp.Or(words.List(append(running, waiting...), 3), "nodes are asked"))
@@ -288,11 +294,14 @@ func (s *state) count(v *assess.View) {
 
 // deadline of a task whose turn it is, or was.
 func (s *state) deadline() metav1.Time {
-	length := 24 * time.Hour
+	length, from := 24*time.Hour, s.status.StartedAt
+	if s.replaced != nil { // a user may have been waited for
+		from = &s.replaced.KeptAt
+	}
 	if s.task.Spec.Deadline != nil {
 		length = s.task.Spec.Deadline.Duration
 	}
-	return metav1.NewTime(s.status.StartedAt.Add(length))
+	return metav1.NewTime(from.Add(length))
 }
 
 func (s *state) expired(v *assess.View) bool {
@@ -312,6 +321,7 @@ func (s *state) reconciling(reason, message string) {
 func (s *state) finish(v *assess.View, reason, message string) {
 	now := metav1.NewTime(v.Now).Rfc3339Copy()
 	out := &s.status
+	message = words.Shorten(message, longestMessage-longestResult) + s.kept()
 	out.Phase, out.FinishedAt, out.Message = v1alpha1.TaskFailed, &now, words.Shorten(message, longestMessage)
 	meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionReconciling)
 	if reason == v1alpha1.ReasonTaskSucceeded {

@@ -38,8 +38,9 @@ func (t *taskType) stages() []procedure.Stage {
 			{Name: ledger.StageComplete, Run: complete}, {Name: ledger.StageClear, Run: clearSnapshots}}
 	}
 	if t.of == restoreTables {
-		return []procedure.Stage{{Name: ledger.StageDownload, Run: download}, own,
-			{Name: ledger.StageClear, Run: clearSnapshots}}
+		return []procedure.Stage{{Name: ledger.StageDownload, Run: download},
+			{Name: ledger.StageConfirm, Run: download}, {Name: ledger.StageSnapshot, Run: keep},
+			{Name: ledger.StageTruncate, Run: empty}, own, {Name: ledger.StageClear, Run: clearSnapshots}}
 	}
 	if t.of == v1alpha1.TaskResetSuperuser {
 		return []procedure.Stage{{Name: ledger.StageSuperuser, Run: importAgain},
@@ -101,7 +102,8 @@ var types = []taskType{
 			v1alpha1.OperationClearSnapshot}},
 	// rows are streamed to all of their owners, as they are then
 	{of: restoreTables, refusals: backupRefused, results: v1alpha1.OperationLoadTables,
-		runs: []v1alpha1.OperationType{v1alpha1.OperationStageTables, v1alpha1.OperationClearSnapshot}},
+		runs: []v1alpha1.OperationType{v1alpha1.OperationStageTables, v1alpha1.OperationSnapshot,
+			v1alpha1.OperationTruncate, v1alpha1.OperationClearSnapshot}},
 }
 
 // typeOf is the row of a type; nil for one that is no operation.
@@ -127,7 +129,9 @@ func repairRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
 const longestName = 100
 
 // SnapshotTag is the tag of the snapshots of a task: that of no other, nor of a backup.
-func SnapshotTag(t *v1alpha1.CassandraTask) string {
+func SnapshotTag(t *v1alpha1.CassandraTask) string { return tagOf("task", t) }
+
+func tagOf(kind string, t *v1alpha1.CassandraTask) string {
 	name := t.Name[:min(len(t.Name), longestName)]
-	return "task-" + name + "-" + string(t.UID)[:min(len(t.UID), 8)]
+	return kind + "-" + name + "-" + string(t.UID)[:min(len(t.UID), 8)]
 }

@@ -168,6 +168,7 @@ func TestConflictsGoBothWays(t *testing.T) {
 		{v1alpha1.OperationLoadTables, v1alpha1.OperationAlterKeyspaces},
 		{v1alpha1.OperationLoadTables, v1alpha1.OperationDecommission},
 		{v1alpha1.OperationLoadTables, v1alpha1.OperationRemoveNode},
+		{v1alpha1.OperationLoadTables, v1alpha1.OperationTruncate},
 	}
 	for _, o := range besideRewrites {
 		families = append(families, []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, o})

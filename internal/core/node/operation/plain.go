@@ -34,4 +34,6 @@ var plain = []Kind{
 	// it streams to those that own a range when it begins
 	{Type: v1alpha1.OperationLoadTables, ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationLoadTables,
 		v1alpha1.OperationAlterKeyspaces, v1alpha1.OperationDecommission, v1alpha1.OperationRemoveNode}},
+	{Type: v1alpha1.OperationTruncate, AnyStrategy: true,
+		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationTruncate, v1alpha1.OperationLoadTables}},
 }
