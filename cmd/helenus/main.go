@@ -50,6 +50,13 @@ func run(args []string) error {
 	health := flags.String("health-address", ":8081", "`address` for /healthz and /readyz, 0 for none")
 	inspect := flags.String("inspect-address", fmt.Sprintf("127.0.0.1:%d", inspectapi.DefaultPort),
 		"`address` at which kubectl helenus plan is answered, 0 for none; it is reached by port forwarding")
+	console := operator.Console{}
+	flags.StringVar(&console.Address, "console-address", "0",
+		"`address` at which browsers reach the console through a Service, such as :8083, 0 for none")
+	hosts := flags.String("console-hosts", "", "comma-separated `names` under which browsers reach the console")
+	flags.StringVar(&console.CertificateDir, "console-certificate", "",
+		"`directory` with the tls.crt and tls.key that the console shows; without it, browsers cannot verify the one it makes")
+	flags.StringVar(&console.PodAddress, "pod-address", "", "`address` of this pod, which other replicas reach")
 	verbose := flags.Bool("verbose", false, "log also what a pass waits for")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
@@ -76,6 +83,7 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
+	console.Hosts = split(*hosts)
 	return operator.Run(ctrl.SetupSignalHandler(), config, operator.Options{
 		Install: facts.Install{Version: version, ImageRepository: *repository, AgentImage: *agentImage,
 			Namespace: namespace()},
@@ -85,6 +93,7 @@ func run(args []string) error {
 		MetricsAddress: *metrics,
 		HealthAddress:  *health,
 		InspectAddress: *inspect,
+		Console:        console,
 		Log:            log,
 	})
 }

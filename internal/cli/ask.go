@@ -36,48 +36,58 @@ const (
 // had that.
 func (s *settings) ask(ctx context.Context, c *connection, cluster string,
 	spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
+	inspection := &inspectapi.Inspection{}
+	if err := s.askFor(ctx, c, cluster, inspectapi.Path(c.namespace, cluster), spec, inspection); err != nil {
+		return nil, err
+	}
+	return inspection, nil
+}
+
+// askFor asks the operator that leads for what a path about a cluster has.
+func (s *settings) askFor(ctx context.Context, c *connection, cluster, path string,
+	spec *v1alpha1.CassandraClusterSpec, into any) error {
 	if c.config.Impersonate.UserName != "" {
-		return nil, errors.New("the plan comes from the operator, which knows no impersonation: ask without --as")
+		return errors.New("the answer comes from the operator, which knows no impersonation: ask without --as")
 	}
 	for try := 1; ; try++ {
 		to, err := s.leader(ctx, c)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		inspection, err := s.askOne(ctx, c, to, cluster, spec)
+		err = s.askOne(ctx, c, to, path, spec, into)
 		var refused *refusedError
 		switch {
 		case err == nil:
-			return inspection, nil
+			return nil
 		case errors.As(err, &refused) && refused.again() && try < tries:
 			select {
 			case <-ctx.Done():
-				return nil, err
+				return err
 			case <-time.After(pause):
 			}
 		case errors.As(err, &refused):
-			return nil, refused.explain(s, c, cluster)
+			return refused.explain(s, c, cluster)
 		case strings.Contains(err.Error(), " is forbidden"): // as text from the API server, through two libraries
-			return nil, s.mayNotReach(err)
+			return s.mayNotReach(err)
 		default:
-			return nil, fmt.Errorf("the operator in namespace %s does not answer, see kubectl get pods --namespace "+
+			return fmt.Errorf("the operator in namespace %s does not answer, see kubectl get pods --namespace "+
 				"%s; kubectl helenus status works without it: %w", s.operatorNamespace, s.operatorNamespace, err)
 		}
 	}
 }
 
-func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster string,
-	spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
+func (s *settings) askOne(ctx context.Context, c *connection, to leader, path string,
+	spec *v1alpha1.CassandraClusterSpec, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	t, err := c.open(ctx, s.operatorNamespace, to)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.close()
 	httpClient, err := operatorClient(c.config, to.fingerprint)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer httpClient.CloseIdleConnections()
 	target := url.URL{Scheme: "https", Host: t.address}
@@ -85,36 +95,34 @@ func (s *settings) askOne(ctx context.Context, c *connection, to leader, cluster
 	if spec != nil {
 		text, err := json.Marshal(spec)
 		if err != nil {
-			return nil, fmt.Errorf("encode the spec: %w", err)
+			return fmt.Errorf("encode the spec: %w", err)
 		}
 		method, question = http.MethodPost, bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, target.String()+inspectapi.Path(c.namespace, cluster),
-		question)
+	request, err := http.NewRequestWithContext(ctx, method, target.String()+path, question)
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return fmt.Errorf("make request: %w", err)
 	}
 	response, err := httpClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask pod %s: %w%s", to.pod, err, t.reason())
+		return fmt.Errorf("ask pod %s: %w%s", to.pod, err, t.reason())
 	}
 	defer func() { _ = response.Body.Close() }() // it was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of pod %s: %w", to.pod, err)
+		return fmt.Errorf("read the answer of pod %s: %w", to.pod, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{status: response.StatusCode, pod: to.pod}
 		if json.Unmarshal(body, &refused.Refusal) != nil || refused.Refusal.Error == "" {
 			refused.Refusal.Error = response.Status
 		}
-		return nil, refused
+		return refused
 	}
-	inspection := &inspectapi.Inspection{}
-	if err := json.Unmarshal(body, inspection); err != nil {
-		return nil, fmt.Errorf("read the answer of pod %s: %w", to.pod, err)
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the answer of pod %s: %w", to.pod, err)
 	}
-	return inspection, nil
+	return nil
 }
 
 // operatorClient speaks to the operator with the credentials that the kubeconfig has for the API

@@ -50,6 +50,8 @@ type reply struct {
 	status  int
 	refusal inspectapi.Refusal
 	stalled *plan.Stall
+	// body is given in place of an inspection, if there is one.
+	body any
 }
 
 func newReplica(t *testing.T, answers ...reply) *replica {
@@ -67,7 +69,7 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.tokens = append(r.tokens, q.Header.Get("Authorization"))
-	r.paths = append(r.paths, q.URL.Path)
+	r.paths = append(r.paths, q.URL.RequestURI())
 	if chain := q.TLS.PeerCertificates; len(chain) > 0 {
 		r.people = append(r.people, chain[0].Subject.CommonName)
 	}
@@ -76,6 +78,10 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.answers = r.answers[1:]
 	}
 	w.WriteHeader(a.status)
+	if a.body != nil {
+		_ = json.NewEncoder(w).Encode(a.body)
+		return
+	}
 	if a.status == http.StatusOK {
 		_ = json.NewEncoder(w).Encode(inspectapi.Inspection{Operator: inspectapi.Operator{Pod: "the one"},
 			Plan: inspectapi.Plan{Stalled: a.stalled}})

@@ -32,6 +32,7 @@ const rootLong = `kubectl helenus shows Cassandra clusters that Helenus runs.
   status           what a cluster is like: conditions, the step that is open, every node
   plan             what the operator would do next, and what keeps it from doing so
   console          both, kept up to date, in your browser
+  replicas         which nodes hold a keyspace, or a key of it
   backups          the backups of a cluster
   report           all that is known of a cluster, in a file to pass on
   doctor           what is wrong with the installation and with clusters
@@ -81,7 +82,7 @@ func New(version string, streams Streams) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	bind(s, root.PersistentFlags())
-	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newDebug(s), newTask(s), newNodetool(s),
+	root.AddCommand(newStatus(s), newPlan(s), newConsole(s), newReplicas(s), newDebug(s), newTask(s), newNodetool(s),
 		newClearLeftovers(s), newReport(s, version), newUninstall(s), newDoctor(s, version), newSuperuser(s),
 		newBackup(s), newBackups(s), newVerify(s), newRestore(s), newRotateAuthority(s))
 	root.AddCommand(s.command(startAnyway), newReplace(s), s.command(repair), s.command(removeFirst),

@@ -22,6 +22,8 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/console"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -62,6 +64,9 @@ type Server struct {
 	// With a spec it decides as if the cluster had that.
 	Inspect func(ctx context.Context, cluster types.NamespacedName,
 		spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error)
+	// Replicas says who holds a keyspace, or a key of it by its token, and writes nothing.
+	Replicas func(ctx context.Context, cluster types.NamespacedName, keyspace string,
+		token *ring.Token) (*status.Replicas, error)
 	// Board has what those who watch clusters are shown. Look puts a view of a cluster that is
 	// watched there, and writes nothing else.
 	Board *Board
@@ -78,6 +83,9 @@ type Server struct {
 // answerer answers a request that was let in.
 type answerer func(context.Context, http.ResponseWriter, *http.Request)
 
+// gate lets a request in if there are few.
+type gate func(http.ResponseWriter, *http.Request, answerer)
+
 // Start serves until the context ends. The manager calls it when this replica leads: nobody else
 // can answer.
 func (s *Server) Start(ctx context.Context) error {
@@ -85,7 +93,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for requests for plans: %w", err)
 	}
-	return s.serve(ctx, tls.NewListener(listener, serverConfig(s.Certificate)))
+	return s.serve(ctx, tls.NewListener(listener, serverConfig(s.Certificate)), s.Handler())
 }
 
 // serverConfig asks for a client certificate and takes any: it is verified when the request is
@@ -100,9 +108,9 @@ func serverConfig(certificate tls.Certificate) *tls.Config {
 	}
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // which ends streams
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -140,9 +148,20 @@ func (l lines) Write(p []byte) (int, error) {
 // Handler answers requests; Start serves it. The files of the console are no secret, and anybody
 // who reaches this gets them.
 func (s *Server) Handler() http.Handler {
-	if s.pace == (pace{}) {
-		s.pace = normalPace
-	}
+	mux, _ := s.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inspectapi.Secure(w.Header())
+		if err := inspectapi.CheckOrigin(r, "https", inspectapi.Loopback); err != nil {
+			refuse(w, http.StatusForbidden, err.Error())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// routes are what is answered, and what limits it: each way to reach it has its own limits, so that
+// none can be kept busy by those who come by another.
+func (s *Server) routes() (http.Handler, gate) {
 	slots := make(chan struct{}, atOnce)
 	limit := rate.NewLimiter(perSecond, burst)
 	gate := func(w http.ResponseWriter, r *http.Request, answer answerer) {
@@ -168,17 +187,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+inspectapi.PathPattern, gated(s.answer))
 	mux.HandleFunc("POST "+inspectapi.PathPattern, gated(s.answer))
 	mux.HandleFunc("GET "+inspectapi.ViewPattern, gated(s.view))
+	mux.HandleFunc("GET "+inspectapi.ReplicasPattern, gated(s.replicas))
 	mux.HandleFunc("GET "+inspectapi.WatchPattern, s.watch(gate))
 	mux.HandleFunc("GET "+inspectapi.FleetPath, gated(s.fleet))
 	mux.Handle("GET "+inspectapi.ConsolePath, http.StripPrefix(inspectapi.ConsolePath, console.Handler()))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inspectapi.Secure(w.Header())
-		if err := inspectapi.CheckOrigin(r, "https", inspectapi.Loopback); err != nil {
-			refuse(w, http.StatusForbidden, err.Error())
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+	return mux, gate
 }
 
 func busy(w http.ResponseWriter) {
@@ -198,13 +211,20 @@ func (s *Server) known(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		}
 	}
 	user, err := s.authenticate(ctx, r)
-	switch {
-	case errors.Is(err, errUnknown):
-		refuse(w, http.StatusUnauthorized, err.Error())
-	case err != nil:
-		s.fail(w, "authenticate", err)
+	if err != nil {
+		s.refuseUser(w, err)
 	}
 	return user, err == nil
+}
+
+// refuseUser says why it is not known who asks.
+func (s *Server) refuseUser(w http.ResponseWriter, err error) {
+	if !errors.Is(err, errUnknown) {
+		s.fail(w, "authenticate", err)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer") // by which the page knows that it may ask for a token
+	refuse(w, http.StatusUnauthorized, err.Error())
 }
 
 // permitted goes through what must hold, in an order in which one who is not known learns nothing,
@@ -257,6 +277,34 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	write(w, http.StatusOK, inspection)
 }
 
+// replicas answers who holds a keyspace, or a key of it.
+func (s *Server) replicas(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	key, ok := s.permitted(ctx, w, r, "get")
+	if !ok {
+		return
+	}
+	query := r.URL.Query()
+	var token *ring.Token
+	if columns := query["column"]; len(columns) > 0 {
+		partition, err := ring.ParseKey(columns)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		at := ring.TokenOf(partition)
+		token = &at
+	}
+	replicas, err := s.Replicas(ctx, key, query.Get("keyspace"), token)
+	switch {
+	case errors.Is(err, status.ErrNoKeyspace):
+		refuse(w, http.StatusBadRequest, err.Error())
+	case err != nil:
+		s.refuseCluster(w, key, err)
+	default:
+		write(w, http.StatusOK, replicas)
+	}
+}
+
 // refuseCluster says why there is no answer about a cluster.
 func (s *Server) refuseCluster(w http.ResponseWriter, key types.NamespacedName, err error) {
 	switch {
@@ -305,13 +353,13 @@ func (s *Server) fail(w http.ResponseWriter, doing string, err error) {
 	refuse(w, http.StatusInternalServerError, fmt.Sprintf("%s: %v", doing, err))
 }
 
-func refuse(w http.ResponseWriter, status int, why string) {
-	write(w, status, inspectapi.Refusal{Error: why})
+func refuse(w http.ResponseWriter, code int, why string) {
+	write(w, code, inspectapi.Refusal{Error: why})
 }
 
-func write(w http.ResponseWriter, status int, answer any) {
+func write(w http.ResponseWriter, code int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
+	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(answer) // one who went away does not want it
 }

@@ -286,6 +286,33 @@ func TestFewPerSecond(t *testing.T) {
 	}
 }
 
+func TestWhoHoldsAKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		cluster, keyspace string
+		columns           []string
+		status            int
+		says              string
+	}{
+		"a key":             {"orders", "shop", []string{"text:bob"}, 200, `"token":"-5396685590450884643"`},
+		"of two columns":    {"orders", "shop", []string{"int:1", "text:bob"}, 200, `"token":"1763441539845220658"`},
+		"no number":         {"orders", "shop", []string{"int:one"}, 400, `\"one\" is no int: want a whole number`},
+		"an empty key":      {"orders", "shop", []string{"text:"}, 400, "it is empty"},
+		"no such keyspace":  {"orders", "<b>", []string{"text:bob"}, 400, "no such keyspace"},
+		"nobody to ask":     {"orders", "shop", nil, 503, "no node can say"},
+		"another's cluster": {"carts", "shop", []string{"int:one"}, 403, `may not get cassandraclusters`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.tokens, w.rights = map[string]authenticationv1.UserInfo{"t": {Username: "bob"}}, []string{"bob shop/orders"}
+			got := ask(t, serve(t, w.server(t)), request{header: bearerOf("t"),
+				path: inspectapi.ReplicasPath("shop", c.cluster, c.keyspace, c.columns)})
+			if got.status != c.status || !strings.Contains(string(got.body), c.says) {
+				t.Errorf("status %d (%s), want %d and %q", got.status, got.body, c.status, c.says)
+			}
+		})
+	}
+}
+
 // listen listens as Start does, at an address that is free.
 func listen(t *testing.T) (listener net.Listener, address string) {
 	t.Helper()
@@ -305,7 +332,7 @@ func TestStartAndStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	listener, address := listen(t)
 	ended := make(chan error, 1)
-	go func() { ended <- s.serve(ctx, listener) }()
+	go func() { ended <- s.serve(ctx, listener, s.Handler()) }()
 	if got := ask(t, address, request{}); got.status != http.StatusUnauthorized {
 		t.Errorf("status %d", got.status)
 	}

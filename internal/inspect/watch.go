@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -56,7 +57,7 @@ func (s *Server) first(ctx context.Context, w http.ResponseWriter, key types.Nam
 }
 
 // watch sends one view after the other. Only its beginning is limited as other requests are.
-func (s *Server) watch(gate func(http.ResponseWriter, *http.Request, answerer)) http.HandlerFunc {
+func (s *Server) watch(gate gate) http.HandlerFunc {
 	places := make(chan struct{}, streamsAtOnce)
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -90,7 +91,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, key types.Namesp
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	beat, again := time.NewTicker(s.pace.beat), time.NewTicker(s.pace.again)
+	pace := cmp.Or(s.pace, normalPace)
+	beat, again := time.NewTicker(pace.beat), time.NewTicker(pace.again)
 	defer beat.Stop()
 	defer again.Stop()
 	sendBeat := func() bool {
@@ -111,7 +113,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, key types.Namesp
 			if !send(w, "view", text) || !sendBeat() {
 				return
 			}
-			shown, free, changed = text, time.After(s.pace.least), nil
+			shown, free, changed = text, time.After(pace.least), nil
 		}
 		select {
 		case <-r.Context().Done():

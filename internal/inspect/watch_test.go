@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -49,15 +50,20 @@ func watch(t *testing.T, address string) (status int, next func() string, end co
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
-	lines := bufio.NewScanner(response.Body)
-	return response.StatusCode, func() string {
+	return response.StatusCode, eventsOf(response.Body), end
+}
+
+// eventsOf a stream, one after the other.
+func eventsOf(stream io.Reader) func() string {
+	lines := bufio.NewScanner(stream)
+	return func() string {
 		event := ""
 		for lines.Scan() && lines.Text() != "" {
 			_, value, _ := strings.Cut(lines.Text(), ": ")
 			event = strings.TrimSpace(event + " " + value)
 		}
 		return event
-	}, end
+	}
 }
 
 func want(t *testing.T, next func() string, events ...string) {
@@ -143,7 +149,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	listener, address := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.serve(ctx, listener) }()
+	go func() { ended <- s.serve(ctx, listener, s.Handler()) }()
 	_, next, _ := watch(t, address)
 	want(t, next, `view {"cluster":"orders"}`, "beat 2026-03-01T12:00:00Z")
 	cancel()

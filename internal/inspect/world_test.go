@@ -27,6 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/inspectapi"
 )
 
@@ -150,6 +152,15 @@ func (w *world) server(t *testing.T) *Server {
 		Reviews: Reviews{Live: c, Client: c},
 		Inspect: w.inspect,
 		Board:   w.board,
+		Replicas: func(_ context.Context, _ types.NamespacedName, keyspace string, token *ring.Token) (*status.Replicas, error) {
+			switch {
+			case keyspace != "shop":
+				return nil, fmt.Errorf("%w: %q", status.ErrNoKeyspace, keyspace)
+			case token == nil:
+				return nil, fmt.Errorf("%w: no node can say", ErrNotNow)
+			}
+			return &status.Replicas{Keyspace: keyspace, Token: token.String()}, nil
+		},
 		Look: func(ctx context.Context, key types.NamespacedName) error {
 			_, err := w.inspect(ctx, key, nil)
 			w.board.Put(key, []byte(`{"cluster":"`+key.Name+`"}`), now)

@@ -15,6 +15,9 @@ const (
 	// ViewPattern is a View of a cluster, WatchPattern one after the other as server-sent events.
 	ViewPattern  = PathPattern + "/view"
 	WatchPattern = PathPattern + "/watch"
+	// ReplicasPattern has the status.Replicas of ?keyspace=NAME, or of a key of it, of which each
+	// column=TYPE:VALUE is in order, as ring.ParseKey reads it.
+	ReplicasPattern = PathPattern + "/replicas"
 )
 
 // CheckOrigin refuses what a browser is made to ask by somebody else's page: under a name that was

@@ -3,6 +3,7 @@ package inspectapi
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -18,6 +19,11 @@ func Path(namespace, name string) string {
 	return "/v1/namespaces/" + url.PathEscape(namespace) + "/clusters/" + url.PathEscape(name)
 }
 
+// ReplicasPath asks who holds a keyspace, or with columns a key of it.
+func ReplicasPath(namespace, name, keyspace string, columns []string) string {
+	return Path(namespace, name) + "/replicas?" + url.Values{"keyspace": {keyspace}, "column": columns}.Encode()
+}
+
 // What the two sides must agree on to find each other.
 const (
 	// PortName is the name of the container port at which an operator listens, on the loopback
@@ -31,6 +37,8 @@ const (
 	// FingerprintLabel of that Lease has the Fingerprint of the certificate that the leader serves
 	// with.
 	FingerprintLabel = "helenus.io/inspect-certificate"
+	// AddressLabel of that Lease has the LabelOf the leader's address, if it serves browsers.
+	AddressLabel = "helenus.io/console-address"
 	// DefaultNamespace of the operator.
 	DefaultNamespace = "helenus-system"
 	// ComponentOperator is the value of the label helenus.io/component on the operator's pods.
@@ -45,6 +53,16 @@ type Refusal struct {
 
 // Fingerprint of a certificate (its SHA-224 in hexadecimal digits, which a label can hold).
 func Fingerprint(certificate []byte) string { return fmt.Sprintf("%x", sha256.Sum224(certificate)) }
+
+// LabelOf an address is what a label can hold of it, and AddressIn is the address of that.
+func LabelOf(address netip.Addr) string {
+	return strings.ReplaceAll(address.Unmap().StringExpanded(), ":", "-")
+}
+
+// AddressIn is the address of a label.
+func AddressIn(label string) (netip.Addr, error) {
+	return netip.ParseAddr(strings.ReplaceAll(label, "-", ":"))
+}
 
 // LeaderOf is the name of the pod that holds a lease; empty if none does. The leader's identity is
 // its host name, an underscore and something random.

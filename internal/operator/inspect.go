@@ -21,6 +21,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/ring"
 	"helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
@@ -29,10 +30,7 @@ import (
 
 // addInspection lets people ask the replica that leads for the plan of a cluster, and watch it.
 func addInspection(m manager.Manager, r *Reconciler, o Options, certificate tls.Certificate) error {
-	if o.InspectAddress == "" || o.InspectAddress == "0" {
-		return nil
-	}
-	if err := m.Add(&inspect.Server{
+	served := &inspect.Server{
 		Address:     o.InspectAddress,
 		Certificate: certificate,
 		Reviews:     inspect.Reviews{Live: m.GetAPIReader(), Client: m.GetClient()},
@@ -40,15 +38,28 @@ func addInspection(m manager.Manager, r *Reconciler, o Options, certificate tls.
 			spec *v1alpha1.CassandraClusterSpec) (*inspectapi.Inspection, error) {
 			return r.inspect(ctx, key, spec, time.Now)
 		},
-		Board: r.Board,
-		Look:  r.look,
+		Replicas: r.replicas,
+		Board:    r.Board,
+		Look:     r.look,
 		Fleet: func(ctx context.Context, namespace string) ([]inspectapi.Brief, error) {
 			return fleet(ctx, m.GetClient(), namespace)
 		},
 		Now: time.Now,
 		Log: o.Log.WithName("inspect"),
-	}); err != nil {
-		return fmt.Errorf("add the server for plans: %w", err)
+	}
+	if o.InspectAddress != "" && o.InspectAddress != "0" {
+		if err := m.Add(served); err != nil {
+			return fmt.Errorf("add the server for plans: %w", err)
+		}
+	}
+	if !o.Console.served() {
+		return nil
+	}
+	if err := m.Add(&inspect.Public{Server: served, Address: o.Console.Address, Hosts: o.Console.Hosts,
+		CertificateDir: o.Console.CertificateDir, Leads: m.Elected(), Leader: func(ctx context.Context) (inspect.Leader, error) {
+			return leader(ctx, m.GetAPIReader(), cmp.Or(o.LeaseNamespace, o.Install.Namespace), o.Console.Address)
+		}}); err != nil {
+		return fmt.Errorf("add the server for browsers: %w", err)
 	}
 	return nil
 }
@@ -72,6 +83,19 @@ func (r *Reconciler) inspect(ctx context.Context, key types.NamespacedName, spec
 		out = inspectapi.Of(snapshot, made, operatorOf(snapshot), at)
 		out.RollOut = cluster.Ahead(snapshot, made, at)
 		return nil
+	})
+	return out, err
+}
+
+// replicas says who holds a keyspace of a cluster, or a key of it.
+func (r *Reconciler) replicas(ctx context.Context, key types.NamespacedName, keyspace string,
+	token *ring.Token) (*status.Replicas, error) {
+	var out *status.Replicas
+	err := r.between(ctx, key, func(s *facts.Snapshot) (err error) {
+		if out, err = status.ReplicasOf(s, keyspace, token); err != nil && !errors.Is(err, status.ErrNoKeyspace) {
+			err = fmt.Errorf("%w: %w", inspect.ErrNotNow, err)
+		}
+		return err
 	})
 	return out, err
 }

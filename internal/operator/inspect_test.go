@@ -183,6 +183,14 @@ func TestInspectJudgesASpec(t *testing.T) {
 	}
 }
 
+func TestReplicasOfAClusterWithoutARing(t *testing.T) {
+	r := reconciler(t, someCluster())
+	if _, err := r.replicas(t.Context(), orders, "shop", nil); !errors.Is(err, inspect.ErrNotNow) ||
+		!strings.Contains(err.Error(), "no ledger of a formed ring") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Those who watch a cluster are shown what a pass finds; nothing is kept, or written, for nobody.
 func TestWhatIsWatchedIsShown(t *testing.T) {
 	r := reconciler(t, someCluster())

@@ -57,6 +57,7 @@ type Options struct {
 	// InspectAddress is where it answers `kubectl helenus plan` and `console`, such as
 	// 127.0.0.1:8082; 0 turns it off.
 	InspectAddress string
+	Console        Console
 	Log            logr.Logger
 }
 
@@ -72,6 +73,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	labels, err := o.Console.labels(certificate.Certificate[0])
+	if err != nil {
+		return err
+	}
 	m, err := ctrl.NewManager(config, manager.Options{
 		Scheme:                        scheme,
 		Logger:                        o.Log,
@@ -80,11 +85,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		LeaderElectionID:              inspectapi.LeaseName,
 		LeaderElectionNamespace:       o.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaderElectionLabels: map[string]string{
-			inspectapi.FingerprintLabel: inspectapi.Fingerprint(certificate.Certificate[0]),
-		},
-		Metrics:                server.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress: o.HealthAddress,
+		LeaderElectionLabels:          labels,
+		Metrics:                       server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
 	})
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)

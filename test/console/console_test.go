@@ -39,6 +39,8 @@ type tab struct {
 	mutex sync.Mutex
 	// wrong are errors of the page, and what it asked of others.
 	wrong []string
+	// refused says that the operator is to refuse what is asked, which the browser reports.
+	refused bool
 }
 
 // open opens the console in a browser. The tests that need one are skipped where there is none.
@@ -54,7 +56,8 @@ func open(t *testing.T, d *desk) *tab {
 	if browser == "" {
 		t.Skip("there is no Chromium on this machine: \"make test-console\" installs Debian's")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox,
+		chromedp.IgnoreCertErrors)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -69,7 +72,13 @@ func open(t *testing.T, d *desk) *tab {
 	b.run(network.Enable(), log.Enable(), chromedp.ActionFunc(func(ctx context.Context) error {
 		_, err := page.AddScriptToEvaluateOnNewDocument(world).Do(ctx)
 		return err
-	}), chromedp.Navigate(d.URL+"/console/#once=key&at="), chromedp.WaitVisible("table"))
+	}))
+	if strings.HasPrefix(d.URL, "https:") {
+		b.refuse() // what it asks without a token
+		b.run(chromedp.Navigate(d.URL + "/"))
+	} else {
+		b.run(chromedp.Navigate(d.URL+"/console/#once=key&at="), chromedp.WaitVisible("table"))
+	}
 	t.Cleanup(func() {
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
@@ -87,7 +96,7 @@ func (b *tab) listen(event any) {
 	case *runtime.EventExceptionThrown:
 		b.wrong = append(b.wrong, "exception: "+e.ExceptionDetails.Error())
 	case *log.EventEntryAdded:
-		if !b.down.Load() {
+		if !b.down.Load() && (!b.refused || e.Entry.Source != log.SourceNetwork) {
 			b.wrong = append(b.wrong, "the browser complains: "+e.Entry.Text)
 		}
 	case *page.EventJavascriptDialogOpening:
@@ -256,16 +265,7 @@ func TestPages(t *testing.T) {
 			if n := value[int](b, "document.images.length"); n > 0 {
 				t.Errorf("%d images were made of texts", n)
 			}
-			got := b.said()
-			path := filepath.Join("testdata", strings.ReplaceAll(strings.Trim("clusters/"+place, "/"), "/", "-")+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if golden, err := os.ReadFile(path); err != nil || string(golden) != got {
-				t.Errorf("%s differs (%v):\n%s", path, err, got)
-			}
+			b.golden(strings.ReplaceAll(strings.Trim("clusters/"+place, "/"), "/", "-"), b.said())
 			b.run(emulation.SetDeviceMetricsOverride(390, 844, 1, true))
 			if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 390 {
 				t.Errorf("%d px wide on a screen of 390", wide)
@@ -273,6 +273,107 @@ func TestPages(t *testing.T) {
 			b.run(emulation.ClearDeviceMetricsOverride())
 		})
 	}
+}
+
+func (b *tab) refuse() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.refused = true
+}
+
+// saidIn is what a reader of the screen reads of a section.
+func (b *tab) saidIn(section string) string {
+	b.Helper()
+	_, from, found := strings.Cut(b.said(), "region: "+section+"\n")
+	if !found {
+		b.Fatalf("there is no section %s", section)
+	}
+	inside, _, _ := strings.Cut(from, "\nregion: Change it")
+	return inside + "\n"
+}
+
+// golden compares what is said with the golden file of a page.
+func (b *tab) golden(name, got string) {
+	b.Helper()
+	path := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if golden, err := os.ReadFile(path); err != nil || string(golden) != got {
+		b.Errorf("%s differs (%v):\n%s", path, err, got)
+	}
+}
+
+// Who holds a key that is typed, and what is said to one who types none.
+func TestReplicas(t *testing.T) {
+	b := open(t, serve(t, healthy("orders", 1, 3, 2), trouble()))
+	b.at("shop/broken/ring")
+	const section = "section[aria-label=Replicas]"
+	says := func(text string) {
+		b.until(fmt.Sprintf("document.querySelector(%q).textContent.includes(%q)", section, text))
+	}
+	column := func(i int) string { return fmt.Sprintf("%s form p:nth-of-type(%d) input", section, i+1) }
+	pick := func(i int, option string) { // as a person does, so that the page hears of it
+		b.run(chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelectorAll('%s select')[%d]; "+
+			"e.value = %q; e.dispatchEvent(new Event('change', {bubbles: true})); })()", section, i, option), nil))
+	}
+	press := func(text string) {
+		b.run(chromedp.Click(fmt.Sprintf("//button[text()=%q]", text), chromedp.BySearch))
+	}
+	pick(0, "orders")
+	press("Show who holds it")
+	says("3 of 3 nodes hold keyspace orders (NetworkTopologyStrategy {dc1=3})")
+	b.golden("replicas-of-a-keyspace", b.saidIn("Replicas"))
+	b.run(chromedp.SendKeys(column(1), "bob"+kb.Enter, chromedp.ByQuery))
+	says("-5396685590450884643")
+	says("LOCAL_QUORUM needs 2 of the 3 replicas")
+	b.golden("replicas-of-a-key", b.saidIn("Replicas"))
+	if faint, rules := value[[]string](b, tooFaint), b.breaks(); len(faint)+len(rules) > 0 {
+		t.Errorf("hard to read %q, breaks %q", faint, rules)
+	}
+	press("Add a column of the key")
+	b.run(chromedp.SendKeys(column(2), "1", chromedp.ByQuery))
+	pick(2, "int")
+	press("Show who holds it")
+	says("5352346720013342270")
+	b.refuse()
+	b.run(chromedp.SendKeys(column(2), "e3"+kb.Enter, chromedp.ByQuery))
+	says(`read column 2 of the key: "1e3" is no int: want a whole number from -2147483648 to 2147483647`)
+	pick(0, markup)
+	pick(2, "text")
+	press("Show who holds it")
+	says("keyspace " + markup + ": parse replication")
+	if n := value[int](b, "document.images.length"); n > 0 {
+		t.Errorf("%d images were made of texts", n)
+	}
+	b.run(emulation.SetDeviceMetricsOverride(390, 844, 1, true))
+	if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("%d px wide on a screen of 390", wide)
+	}
+}
+
+// Through a Service the page asks for a token, which no script of it can read afterwards.
+func TestLogIn(t *testing.T) {
+	b := open(t, served(t, healthy("orders", 1, 3, 2)))
+	const token = "input[type=password]"
+	b.run(chromedp.WaitVisible(token))
+	b.golden("log-in", b.said())
+	if rules := b.breaks(); len(rules) > 0 {
+		t.Errorf("breaks %q", rules)
+	}
+	b.run(chromedp.SendKeys(token, "made-up"+kb.Enter, chromedp.ByQuery))
+	b.until("document.querySelector('form').textContent.includes('Kubernetes does not know the bearer token')")
+	b.run(chromedp.SendKeys(token, "token"+kb.Enter, chromedp.ByQuery), chromedp.WaitVisible("table"))
+	b.at("shop/orders/ring")
+	b.until("document.body.textContent.includes('Live') && " +
+		"!document.querySelector('[role=alert], input[type=password]')")
+	if kept := value[string](b, "document.cookie + JSON.stringify(sessionStorage) + JSON.stringify(localStorage)"); kept != "{}{}" {
+		t.Errorf("scripts can read %s", kept)
+	}
+	b.run(chromedp.Reload())
+	b.until("document.body.textContent.includes('Live')")
 }
 
 func TestByKeyboard(t *testing.T) {

@@ -25,6 +25,8 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
+	tokens "helenus.io/helenus/internal/core/ring"
+	held "helenus.io/helenus/internal/core/status"
 	"helenus.io/helenus/internal/inspect"
 	"helenus.io/helenus/internal/inspectapi"
 )
@@ -42,11 +44,13 @@ func ring(name string, datacenters, nodes, tokens int) *facts.Snapshot {
 		Install: facts.Install{Version: "v1"}, Ledger: &ledger.Ledger{Ring: ledger.Ring{Formed: []string{"dc1"}, Members: map[string]string{}}}}
 	c := s.Cluster
 	c.Namespace, c.Name, c.Generation, c.Spec.Version = "shop", name, 3, "5.0.9"
+	c.Spec.Disruption.Consistency = v1alpha1.ConsistencyLocalQuorum
 	var endpoints []facts.Endpoint
 	for i := range nodes {
 		dc, rack := fmt.Sprintf("dc%d", i%datacenters+1), fmt.Sprintf("r%d", i/datacenters%3+1)
 		node, id := fmt.Sprintf("%s-%s-%s-%d", name, dc, rack, i/datacenters/3), fmt.Sprintf("id-%d", i)
-		e := facts.Endpoint{HostID: id, Datacenter: dc, Rack: rack, Status: facts.StatusNormal, Load: 3 << 30}
+		e := facts.Endpoint{HostID: id, Datacenter: dc, Rack: rack, Status: facts.StatusNormal, Live: true,
+			Load: 3 << 30}
 		for j := range tokens {
 			step := uint64(1<<63) / uint64(nodes*tokens) * 2
 			e.Tokens = append(e.Tokens, int64(uint64(j*nodes+i)*step-1<<63)) //nolint:gosec // wraps as it is meant
@@ -95,12 +99,19 @@ func healthy(name string, datacenters, nodes, tokens int) *inspectapi.View {
 		func(n *facts.Node) bool { return n.CurrentAgent() != nil })
 }
 
-// trouble is a cluster of which much is wrong.
-func trouble() *inspectapi.View {
-	s := ring("broken", 1, 3, 2)
-	lost, gone, busy := s.Nodes["broken-dc1-r1-0"], s.Nodes["broken-dc1-r2-0"], s.Nodes["broken-dc1-r3-0"]
+// broken is a ring of which one node has lost its disk and one is gone.
+func broken() (s *facts.Snapshot, lost, gone, busy *facts.Node) {
+	s = ring("broken", 1, 3, 2)
+	lost, gone, busy = s.Nodes["broken-dc1-r1-0"], s.Nodes["broken-dc1-r2-0"], s.Nodes["broken-dc1-r3-0"]
 	lost.Agent.Phase, lost.Agent.Message, lost.Agent.Ring = v1alpha1.PhaseDataLost, "the disk is empty: "+markup, nil
 	gone.Agent, gone.Unreachable = nil, "connection refused"
+	busy.Agent.Ring.Endpoints[1].Live = false
+	return s, lost, gone, busy
+}
+
+// trouble is a cluster of which much is wrong.
+func trouble() *inspectapi.View {
+	s, lost, gone, busy := broken()
 	progress := int32(40)
 	busy.Record.Spec.Operations = []v1alpha1.OperationIntent{{Intent: v1alpha1.Intent{ID: "c1"}, Type: "Cleanup"}}
 	busy.Record.Status.Operations = []v1alpha1.OperationStatus{{ID: "c1", Phase: v1alpha1.OperationRunning,
@@ -135,7 +146,8 @@ func trouble() *inspectapi.View {
 // desk is the endpoint of the operator behind what lets a browser in, as kubectl helenus console
 // does.
 type desk struct {
-	board *inspect.Board
+	board    *inspect.Board
+	operator *inspect.Server
 	// down has the operator away.
 	down atomic.Bool
 	*httptest.Server
@@ -162,7 +174,7 @@ func serve(t *testing.T, views ...*inspectapi.View) *desk {
 		}
 		return nil
 	}}).Build()
-	operator := (&inspect.Server{Reviews: inspect.Reviews{Live: reviews, Client: reviews}, Board: d.board,
+	d.operator = &inspect.Server{Reviews: inspect.Reviews{Live: reviews, Client: reviews}, Board: d.board,
 		Now: time.Now, Log: logr.Discard(),
 		Look: func(_ context.Context, key types.NamespacedName) error {
 			if all[key.Name] == nil {
@@ -171,8 +183,16 @@ func serve(t *testing.T, views ...*inspectapi.View) *desk {
 			d.put(t, all[key.Name])
 			return nil
 		},
+		Replicas: func(_ context.Context, key types.NamespacedName, keyspace string, token *tokens.Token) (*held.Replicas, error) {
+			s := ring(key.Name, 1, 3, 2)
+			if key.Name == "broken" {
+				s, _, _, _ = broken()
+			}
+			return held.ReplicasOf(s, keyspace, token)
+		},
 		Fleet: func(context.Context, string) ([]inspectapi.Brief, error) { return briefs, nil },
-	}).Handler()
+	}
+	operator := d.operator.Handler()
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "session"):
@@ -186,10 +206,27 @@ func serve(t *testing.T, views ...*inspectapi.View) *desk {
 			operator.ServeHTTP(w, r)
 		}
 	}))
+	d.ends(t)
+	return d
+}
+
+// ends the server with the test.
+func (d *desk) ends(t *testing.T) {
+	server := d.Server
 	t.Cleanup(func() {
-		d.CloseClientConnections()
-		d.Close()
+		server.CloseClientConnections()
+		server.Close()
 	})
+}
+
+// served is the endpoint as browsers reach it through a Service.
+func served(t *testing.T, views ...*inspectapi.View) *desk {
+	t.Helper()
+	d, leads := serve(t, views...), make(chan struct{})
+	close(leads)
+	d.Server = httptest.NewTLSServer((&inspect.Public{Server: d.operator, Hosts: []string{"127.0.0.1"},
+		Leads: leads}).Handler())
+	d.ends(t)
 	return d
 }
 

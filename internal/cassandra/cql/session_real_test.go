@@ -147,6 +147,70 @@ func TestRealGCGrace(t *testing.T) {
 	}
 }
 
+// TestRealTokens asks the node for the token of each key that package ring has from Cassandra's
+// classes.
+func TestRealTokens(t *testing.T) {
+	session, node := realNode(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	text, err := os.ReadFile("../../core/ring/testdata/keys.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := func(statement string) {
+		t.Helper()
+		if err := session.driver.Query(statement).ExecContext(ctx); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	exec(`DROP KEYSPACE IF EXISTS helenus_tokens`)
+	exec(`CREATE KEYSPACE helenus_tokens WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`)
+	defer exec(`DROP KEYSPACE IF EXISTS helenus_tokens`)
+	made := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		var types, names, values []string
+		for i, column := range fields[1:] {
+			name, value, _ := strings.Cut(column, ":")
+			if name == "text" {
+				value = "'" + value + "'"
+			}
+			types, names = append(types, name), append(names, "k"+strconv.Itoa(i))
+			values = append(values, value)
+		}
+		table := "helenus_tokens." + strings.Join(types, "_")
+		columns := strings.Join(names, ", ")
+		if !made[table] {
+			made[table] = true
+			var definitions strings.Builder
+			for i := range names {
+				definitions.WriteString(names[i] + " " + types[i] + ", ")
+			}
+			exec("CREATE TABLE " + table + " (" + definitions.String() + "PRIMARY KEY ((" + columns + ")))")
+			if err := node.AwaitSchemaAgreement(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec("INSERT INTO " + table + " (" + columns + ") VALUES (" + strings.Join(values, ", ") + ")")
+		where := make([]string, len(names))
+		for i := range names {
+			where[i] = names[i] + " = " + values[i]
+		}
+		var token int64
+		ask := "SELECT token(" + columns + ") FROM " + table + " WHERE " + strings.Join(where, " AND ")
+		if err := session.driver.Query(ask).ScanContext(ctx, &token); err != nil {
+			t.Fatalf("%s: %v", ask, err)
+		}
+		key, err := ring.ParseKey(fields[1:])
+		if got := ring.TokenOf(key); err != nil || int64(got) != token {
+			t.Errorf("%q: token %s, error %v; the node says %d", fields[1:], got, err, token)
+		}
+	}
+	if len(made) < 8 {
+		t.Errorf("only %d kinds of keys", len(made))
+	}
+}
+
 // otherValues are values that differ from the defaults, where the form alone does not give one.
 var otherValues = map[string]any{
 	"paxos_variant": "v2", "read_consistency_levels_warned": []any{"ALL", "ONE"},

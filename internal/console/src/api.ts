@@ -1,12 +1,12 @@
-// How the page asks: with the key of this window, by fetch alone. A stream is read by fetch, too, since an
-// EventSource sends no key.
+// How the page asks: with the key of this window, or through a Service with its cookie, by fetch alone. A stream is
+// read by fetch, too, since an EventSource sends no key.
 
 const longest = 32 << 20; // characters of an event; the operator sends half of that at most
 const silence = 40_000; // without a heart beat for so long a stream is given up
 const retry = 3_000;
 
 export class Refused extends Error {
-  constructor(readonly status: number, message: string) { super(message); }
+  constructor(readonly status: number, message: string, readonly token = false) { super(message); }
 }
 
 let key = "";
@@ -28,16 +28,23 @@ export async function enter(): Promise<string | undefined> {
   return location.hash;
 }
 
+// logIn gives the operator a token, for which the browser keeps a cookie that no script can read.
+export async function logIn(token: string): Promise<void> {
+  const answer = await fetch("session", { method: "POST", body: token });
+  if (!answer.ok) throw await refusal(answer);
+}
+
 async function refusal(answer: Response): Promise<Refused> {
   let why = answer.statusText;
   try {
     why = (await answer.json() as { error: string }).error;
   } catch { /* it is not from the operator */ }
-  return new Refused(answer.status, why);
+  // Only a window without a key may give a token: the others came by kubectl helenus console.
+  return new Refused(answer.status, why, key === "" && answer.headers.has("WWW-Authenticate"));
 }
 
 async function ask(path: string, signal: AbortSignal): Promise<Response> {
-  const answer = await fetch(path, { headers: { Authorization: "Bearer " + key }, cache: "no-store", signal });
+  const answer = await fetch(path, { headers: key === "" ? {} : { Authorization: "Bearer " + key }, cache: "no-store", signal });
   if (!answer.ok) throw await refusal(answer);
   return answer;
 }

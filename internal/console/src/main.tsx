@@ -1,6 +1,6 @@
 import { Fragment, h, render, VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { enter, Refused, watch } from "./api";
+import { enter, logIn, Refused, watch } from "./api";
 import { at, Clusters } from "./clusters";
 import { ofCondition } from "./judge";
 import { NodePage } from "./node";
@@ -48,11 +48,35 @@ function Console() {
     </header>
     <main>
       <h1 ref={heading} tabIndex={-1}>{title}</h1>
+      {error instanceof Refused && error.token && <LogIn done={() => setError(undefined)} />}
       {error && <p class="callout" role="alert"><State kind="bad">{said(error)}</State> {error.message}</p>}
       {place.cluster ? <Cluster key={place.namespace + "/" + place.cluster} place={place} failed={setError} />
         : <Clusters namespace={place.namespace} failed={setError} />}
     </main>
   </Fragment>;
+}
+
+// LogIn takes a token. What the page asks again and again is answered with it, so that the page need not be loaded again.
+function LogIn({ done }: { done: () => void }) {
+  const [token, set] = useState("");
+  const [wrong, tell] = useState("");
+  const give = async (e: Event) => {
+    e.preventDefault();
+    set("");
+    try {
+      await logIn(token);
+      done();
+    } catch (e) {
+      tell((e as Error).message);
+    }
+  };
+  return <form onSubmit={give} autocomplete="off">
+    <p><label>Token <input type="password" required autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} /></label>{" "}
+      <button type="submit">Log in for an hour</button></p>
+    {wrong && <p role="status"><State kind="bad">Not taken</State> {wrong}</p>}
+    <p class="none">One that Kubernetes knows, such as <code>kubectl create token NAME --namespace NAMESPACE</code> prints it
+      for a service account. It shows what that may get.</p>
+  </form>;
 }
 
 function said(e: Error): string {

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { at } from "./clusters";
 import { doing, ofNode } from "./judge";
 import { bytes, Command, percent, Section, State, Table } from "./parts";
+import { Replicas } from "./replicas";
 import { Node, View } from "./types";
 
 const places = 65536; // of a token, as the operator gives them
@@ -44,6 +45,7 @@ export function Ring({ is }: { is: View }) {
       {rows.length < shown.length &&
         <button type="button" onClick={() => showAll(true)}>Show all {shown.length} nodes</button>}
     </Section>
+    <Replicas is={is} />
     <Section title="Change it">
       {is.paused ? <Command does="Begin steps again" words={kubectl(is, "resume")} />
         : <Command does="Begin nothing new" words={kubectl(is, "pause")} />}

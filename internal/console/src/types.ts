@@ -53,6 +53,12 @@ export interface Node {
   };
 }
 
+export interface Held {
+  keyspace: string; replication: string; token?: string;
+  served: { datacenter?: string; served: boolean; message: string }[];
+  nodes: { node: string; datacenter: string; rack: string; up: boolean; share?: number }[];
+}
+
 export interface Task {
   name: string; type: string; createdAt: string;
   status: {

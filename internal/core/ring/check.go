@@ -58,6 +58,28 @@ func (p *Protection) Unserved(down []string, with *Protection) (f Finding, by ma
 	return f, by
 }
 
+// At is what the level demands of the range that a token is in while nodes are down: one Risk where
+// all replicas count together, else one for each datacenter. Down and with are those of Unserved.
+func (p *Protection) At(token Token, down []string, with *Protection) []*Risk {
+	o := p.outage(down)
+	var out []*Risk //nolint:prealloc // one or two
+	for i := range o.demands {
+		d := &o.demands[i]
+		if d.ranges() == 0 { // EACH_QUORUM waits for a datacenter without members
+			out = append(out, &Risk{Keyspaces: d.keyspaces, Datacenter: d.datacenter, Consistency: p.consistency,
+				Required: d.required})
+			continue
+		}
+		at := d.circle.holding(token)
+		risk := o.risk(d, at)
+		if pending := d.pending(p.ring, with); pending != nil {
+			risk.Pending = pending[at]
+		}
+		out = append(out, risk)
+	}
+	return out
+}
+
 // pending says how many nodes join each range that are in the ring of another protection alone; nil
 // if that has no such demand.
 func (d *demand) pending(r *Ring, with *Protection) []int {
@@ -78,8 +100,7 @@ func (d *demand) pending(r *Ring, with *Protection) []int {
 				joining++
 			}
 		}
-		now, _ := slices.BinarySearch(d.circle.tokens, end)
-		now %= d.ranges()
+		now := d.circle.holding(end)
 		out[now] = max(out[now], joining)
 	}
 	return out

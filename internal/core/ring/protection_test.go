@@ -201,6 +201,30 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
+// Of each range that lacks a replica it is said what Unserved counts.
+func TestAtIsUnserved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRing(t)
+		keyspace := drawKeyspaces(t)
+		p, err := NewProtection(r, keyspace[:min(1, len(keyspace))], rapid.SampledFrom(consistencies).Draw(t, "level"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		down := drawIDs(t, r, "down")
+		risks := map[string]bool{}
+		for _, token := range r.Tokens() {
+			for _, risk := range p.At(token, down, nil) {
+				if !risk.Served() && len(risk.Down) > 0 {
+					risks[risk.Datacenter+risk.Range.String()] = true
+				}
+			}
+		}
+		if f, _ := p.Unserved(down, nil); f.Ranges != len(risks) {
+			t.Fatalf("down %v: %d ranges, want %d", down, len(risks), f.Ranges)
+		}
+	})
+}
+
 func without(t *testing.T, r *Ring, id string) *Ring {
 	t.Helper()
 	out, err := New(slices.DeleteFunc(r.Nodes(), func(n Node) bool { return n.ID == id }))

@@ -197,6 +197,12 @@ func (c *circle) rangeAt(i int) Range {
 	return Range{Start: c.tokens[(i+len(c.tokens)-1)%len(c.tokens)], End: c.tokens[i]}
 }
 
+// holding is the place of the range that a token is in.
+func (c *circle) holding(token Token) int {
+	i, _ := slices.BinarySearch(c.tokens, token)
+	return i % len(c.tokens)
+}
+
 // Len is the number of nodes.
 func (r *Ring) Len() int { return len(r.nodes) }
 

@@ -48,6 +48,9 @@ type Risk struct {
 // Left is how many of the replicas would be up.
 func (r *Risk) Left() int { return len(r.Replicas) - len(r.Down) - len(r.Taken) }
 
+// Served says that the level is met, for reads and for writes.
+func (r *Risk) Served() bool { return r.Left() >= r.Required+r.Pending }
+
 func (r *Risk) missing() int { return r.Required - r.Left() }
 
 // String is a sentence such as: keyspace shop: LOCAL_QUORUM needs 2 of the 3
@@ -55,8 +58,11 @@ func (r *Risk) missing() int { return r.Required - r.Left() }
 // down). If nothing is to be taken down it says what is.
 func (r *Risk) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s needs %d of the %d replicas of range %s", nameKeyspaces(r.Keyspaces),
-		r.Consistency.CQL(), r.Required, len(r.Replicas), r.Range)
+	fmt.Fprintf(&text, "%s: %s needs %d of the %d replicas", nameKeyspaces(r.Keyspaces), r.Consistency.CQL(),
+		r.Required, len(r.Replicas))
+	if len(r.Replicas) > 0 {
+		text.WriteString(" of range " + r.Range.String())
+	}
 	if r.Datacenter != "" {
 		text.WriteString(" in " + r.Datacenter)
 	}

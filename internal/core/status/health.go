@@ -147,13 +147,36 @@ func Unserved(s *facts.Snapshot, available bool) (map[string]int, error) {
 // unserved are the ranges that are not served at the configured consistency, in all and by
 // datacenter, judged by the first complete view of the ring.
 func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) {
+	g, err := sightOf(s)
+	if err != nil || len(g.down) == 0 && !g.joined() {
+		return f, nil, err
+	}
+	protection, with, err := g.protections(s.Cluster.Spec.Disruption.Consistency)
+	if err != nil {
+		return f, nil, err
+	}
+	f, by = protection.Unserved(g.down, with)
+	return f, by, nil
+}
+
+// sight is the first complete view of the ring.
+type sight struct {
+	view *facts.Ring
+	// down are the host ids of members that are down and have clients to serve.
+	down []string
+	// joins tells what joins and is down.
+	joins func(facts.Endpoint) bool
+}
+
+func sightOf(s *facts.Snapshot) (sight, error) {
 	records := s.Records()
 	first := slices.IndexFunc(records, isNormal)
 	if first < 0 {
-		return f, nil, errors.New("no node can say what the ring is like")
+		return sight{}, errors.New("no node can say what the ring is like")
 	}
 	view := records[first].Agent.Ring
-	down, member := map[string]bool{}, map[string]bool{}
+	var down []string
+	member := map[string]bool{}
 	level := s.Cluster.Spec.Disruption.Consistency
 	local := level == v1alpha1.ConsistencyLocalOne || level == v1alpha1.ConsistencyLocalQuorum
 	for _, n := range records {
@@ -162,30 +185,22 @@ func unserved(s *facts.Snapshot) (f ring.Finding, by map[string]int, err error) 
 		dc := n.Record.Spec.Datacenter
 		served := !s.Ledger.Adds(dc) && (!local || !s.Ledger.StopsDatacenter(dc)) // nobody is a client there
 		if known && served && !isUp(n, hostID, view) {
-			down[hostID] = true
+			down = append(down, hostID)
 		}
 	}
-	joins := func(e facts.Endpoint) bool { return e.InFlight() && !e.Live && !member[e.HostID] }
-	joined := slices.ContainsFunc(view.Endpoints, joins)
-	if len(down) == 0 && !joined {
-		return f, nil, nil
+	return sight{view: view, down: down,
+		joins: func(e facts.Endpoint) bool { return e.InFlight() && !e.Live && !member[e.HostID] }}, nil
+}
+
+func (g sight) joined() bool { return slices.ContainsFunc(g.view.Endpoints, g.joins) }
+
+// protections of the ring without and with what joins and is down; with is nil if nothing does.
+func (g sight) protections(level v1alpha1.ConsistencyLevel) (p, with *ring.Protection, err error) {
+	p, err = g.view.Without(g.joins).Protection(level)
+	if err == nil && g.joined() {
+		with, err = g.view.Protection(level)
 	}
-	protection, err := view.Without(joins).Protection(level)
-	var with *ring.Protection
-	if err == nil && joined {
-		with, err = view.Protection(level)
-	}
-	if err != nil {
-		return f, nil, err
-	}
-	var ids []string
-	for _, e := range view.Endpoints {
-		if down[e.HostID] && e.Member() {
-			ids = append(ids, e.HostID)
-		}
-	}
-	f, by = protection.Unserved(ids, with)
-	return f, by, nil
+	return p, with, err
 }
 
 func isNormal(n *facts.Node) bool {

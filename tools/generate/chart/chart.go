@@ -20,7 +20,7 @@ const Name = "helenus"
 
 // order is that in which the templates must exist: those who check before those who are checked.
 var order = []string{"namespace.yaml", "definitions.yaml", "policies.yaml", "inspect.yaml", "rbac.yaml", "users.yaml",
-	"deployment.yaml", "network-policy.yaml", "pod-monitor.yaml", "rules.yaml", "dashboards.yaml"}
+	"deployment.yaml", "network-policy.yaml", "console.yaml", "pod-monitor.yaml", "rules.yaml", "dashboards.yaml"}
 
 // Render is the manifest of the chart in a directory for a namespace, by values that differ from
 // its own. Values that its schema refuses are an error.

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,19 +112,23 @@ func TestEveryValueIsDescribed(t *testing.T) {
 
 func TestValuesThatAreRefused(t *testing.T) {
 	for text, named := range map[string]string{
-		"replica: 2":                                    "replica",
-		"images: {operator: {image: x}}":                "image",
-		"images: {operator: {digest: \"sha256:12\"}}":   "/images/operator/digest",
-		"images: {operator: {repository: \"\"}}":        "/images/operator/repository",
-		"images: {pullSecrets: [mine]}":                 "/images/pullSecrets/0",
-		"watch: {namespaces: [\"Shop\"]}":               "/watch/namespaces/0",
-		"watch: {namespaces: [\"shop\", \"shop\"]}":     "/watch/namespaces",
-		"replicas: -1":                                  "/replicas",
-		"crds: {keep: true}":                            "keep",
-		"resources: {limit: {memory: 1Gi}}":             "limit",
-		"podLabels: {\"app.kubernetes.io/name\": mine}": "app.kubernetes.io/name",
-		"serviceAccount: {annotations: {a: [b]}}":       "/serviceAccount/annotations/a",
-		"nodeSelector: [ssd]":                           "/nodeSelector",
+		"replica: 2":                                                       "replica",
+		"images: {operator: {image: x}}":                                   "image",
+		"images: {operator: {digest: \"sha256:12\"}}":                      "/images/operator/digest",
+		"images: {operator: {repository: \"\"}}":                           "/images/operator/repository",
+		"images: {pullSecrets: [mine]}":                                    "/images/pullSecrets/0",
+		"watch: {namespaces: [\"Shop\"]}":                                  "/watch/namespaces/0",
+		"watch: {namespaces: [\"shop\", \"shop\"]}":                        "/watch/namespaces",
+		"replicas: -1":                                                     "/replicas",
+		"crds: {keep: true}":                                               "keep",
+		"resources: {limit: {memory: 1Gi}}":                                "limit",
+		"podLabels: {\"app.kubernetes.io/name\": mine}":                    "app.kubernetes.io/name",
+		"serviceAccount: {annotations: {a: [b]}}":                          "/serviceAccount/annotations/a",
+		"console: {service: {enabled: true}}":                              "/console/service/hosts",
+		"console: {service: {enabled: true, hosts: [\"https://a\"]}}":      "/console/service/hosts/0",
+		"console: {service: {enabled: true, hosts: [\"a.example:8443\"]}}": "/console/service/hosts/0",
+		"console: {service: {host: a.example}}":                            "host",
+		"nodeSelector: [ssd]":                                              "/nodeSelector",
 	} {
 		_, err := Render(dir, "helenus-system", decoded(t, []byte(text)))
 		if err == nil || !strings.Contains(err.Error(), named) {
@@ -150,6 +155,43 @@ func objects(t *testing.T, namespace, values string) map[string]map[string]any {
 	return out
 }
 
+// The console is reached at a port that is open only where it is wanted, under the hosts alone, and
+// needs no right more.
+func expectConsole(t *testing.T) {
+	t.Helper()
+	of := func(values string) (all map[string]map[string]any, text string) {
+		all = objects(t, "ops", values)
+		out, err := json.Marshal([]any{all["Deployment/ops/helenus"], all["NetworkPolicy/ops/helenus"]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all, string(out)
+	}
+	without, text := of("{}")
+	if strings.Contains(text, "console") || strings.Contains(text, "8083") {
+		t.Errorf("without a console: %s", text)
+	}
+	with, text := of("console: {service: {enabled: true, hosts: [a.example, b.example], tlsSecret: mine}}")
+	for _, part := range []string{`"--console-address=:8083"`, `"--console-hosts=a.example,b.example"`,
+		`"--pod-address=$(POD_ADDRESS)"`, `"--console-certificate=/etc/helenus/console"`, `{"fieldPath":"status.podIP"}`,
+		`{"secretName":"mine"}`, `{"containerPort":8083,"name":"console"}`, `{"port":"console","protocol":"TCP"}`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %s in %s", part, text)
+		}
+	}
+	if _, text := of("console: {service: {enabled: true, hosts: [a.example]}}"); strings.Contains(text, "certificate") {
+		t.Errorf("without a certificate: %s", text)
+	}
+	for name, o := range without {
+		if strings.Contains(name, "Role") && fmt.Sprint(o) != fmt.Sprint(with[name]) {
+			t.Errorf("%s has other rights", name)
+		}
+	}
+	if len(with) != len(without)+1 {
+		t.Errorf("%d objects with a console, %d without", len(with), len(without))
+	}
+}
+
 func TestWhatValuesChange(t *testing.T) {
 	all := objects(t, "helenus-system", "{}")
 	for _, of := range []struct{ values, without, with string }{
@@ -158,6 +200,7 @@ func TestWhatValuesChange(t *testing.T) {
 		{"metrics: {rules: {enabled: true}}", "", "PrometheusRule/helenus-system/helenus"},
 		{"metrics: {podMonitor: {enabled: true}}", "", "PodMonitor/helenus-system/helenus"},
 		{"metrics: {dashboards: {enabled: true}}", "", "ConfigMap/helenus-system/helenus-dashboard-tables"},
+		{"console: {service: {enabled: true, hosts: [a.example]}}", "", "Service/helenus-system/helenus-console"},
 		{"namespace: {create: true}", "", "Namespace//helenus-system"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRole//helenus", "Role/shop/helenus-operator"},
 		{"watch: {namespaces: [shop, bank]}", "ClusterRoleBinding//helenus", "RoleBinding/bank/helenus-operator"},
@@ -193,6 +236,7 @@ func TestWhatValuesChange(t *testing.T) {
 		dashboard["uid"] != "helenus-tables" {
 		t.Errorf("the dashboard is %v", tables)
 	}
+	expectConsole(t)
 	narrow := objects(t, "helenus-system", "watch: {namespaces: [shop]}")
 	want, _ := json.Marshal(all["ClusterRole//helenus"]["rules"])
 	if got, _ := json.Marshal(narrow["Role/shop/helenus-operator"]["rules"]); string(got) != string(want) {

@@ -11,14 +11,19 @@
 //     org.apache.cassandra.dht.tokenallocator.RealCassandra placement  > placement.golden
 //   java $OPEN -Dcassandra.config=file://$YAML -cp classes:$CP \
 //     org.apache.cassandra.dht.tokenallocator.RealCassandra allocation > ../tokens/testdata/allocation.golden
+//   java $OPEN -Dcassandra.config=file://$YAML -cp classes:$CP \
+//     org.apache.cassandra.dht.tokenallocator.RealCassandra keys       > keys.golden
 //
 // It lives in Cassandra's package because TokenAllocation is not public.
 package org.apache.cassandra.dht.tokenallocator;
 
+import java.io.PrintStream;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.util.*;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
+import org.apache.cassandra.db.marshal.*;
 import org.apache.cassandra.dht.*;
 import org.apache.cassandra.locator.*;
 
@@ -42,6 +47,8 @@ public class RealCassandra
         DatabaseDescriptor.toolInitialization();
         if (args[0].equals("placement"))
             placement();
+        else if (args[0].equals("keys"))
+            keys();
         else
             allocation();
         System.exit(0);
@@ -114,6 +121,43 @@ public class RealCassandra
                     System.out.println(token + text.toString());
                 }
             }
+        }
+    }
+
+    // Partition keys, each by the values of its columns, and their tokens: of each type, and bytes at random of
+    // all lengths that a hash treats differently.
+    static void keys() throws Exception
+    {
+        Map<String, AbstractType<?>> types = Map.of("text", UTF8Type.instance, "int", Int32Type.instance,
+            "bigint", LongType.instance, "uuid", UUIDType.instance, "blob", BytesType.instance);
+        List<String[]> keys = new ArrayList<>(List.of(new String[][] {
+            { "text:1" }, { "text:bob" }, { "text:a:b" }, { "text:München" }, { "text:кассандра, царевна Трои" },
+            { "int:1" }, { "int:-1" }, { "int:2147483647" }, { "bigint:1" }, { "bigint:-9223372036854775808" },
+            { "uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }, { "uuid:F47AC10B-58CC-4372-A567-0E02B2C3D479" },
+            { "text:bob", "int:1" }, { "int:1", "text:bob" }, { "text:", "text:" }, { "text:", "int:-1" },
+            { "uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8", "bigint:-2", "text:é" },
+        }));
+        Random random = new Random(20261126);
+        for (int length = 1; length <= 50; length++)
+        {
+            byte[] bytes = new byte[length];
+            random.nextBytes(bytes);
+            keys.add(new String[]{ "blob:0x" + HexFormat.of().formatHex(bytes) });
+            Arrays.fill(bytes, (byte) (0x80 + length));
+            keys.add(new String[]{ "blob:0x" + HexFormat.of().formatHex(bytes) });
+        }
+        PrintStream out = new PrintStream(System.out, true, "UTF-8");
+        for (String[] columns : keys)
+        {
+            ByteBuffer[] values = new ByteBuffer[columns.length];
+            for (int i = 0; i < values.length; i++)
+            {
+                String[] column = columns[i].split(":", 2);
+                String value = column[0].equals("blob") ? column[1].substring(2) : column[1];
+                values[i] = types.get(column[0]).fromString(value);
+            }
+            ByteBuffer key = values.length == 1 ? values[0] : CompositeType.build(ByteBufferAccessor.instance, values);
+            out.println(Murmur3Partitioner.instance.getToken(key) + "\t" + String.join("\t", columns));
         }
     }
 
