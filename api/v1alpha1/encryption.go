@@ -103,7 +103,8 @@ type ClientEncryption struct {
 
 // Certificates are those of the nodes.
 type Certificates struct {
-	// Internode is how the authority is replaced that signs those between nodes.
+	// Internode is whose certificates nodes show each other, and how the authority is replaced that
+	// has signed them.
 	// +optional
 	Internode *InternodeAuthority `json:"internode,omitempty"`
 
@@ -121,8 +122,20 @@ type Certificates struct {
 	Lifetime *metav1.Duration `json:"lifetime,omitempty"`
 }
 
-// InternodeAuthority is how the certificate authority of the nodes of a ring is replaced.
+// InternodeAuthority is whose certificates nodes show each other, and how the certificate authority
+// of the nodes of a ring is replaced.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.issuerRef) || !has(self.rotatedAt)`,message=`security.encryption.certificates.internode: rotatedAt replaces the authority that Helenus makes, and with issuerRef it is that of cert-manager: set one of them`
 type InternodeAuthority struct {
+	// IssuerRef has cert-manager sign a certificate for each node, by an Issuer of the namespace
+	// whose authority is made for this ring alone: the ring takes all that show a certificate of it
+	// for nodes. It must give its own certificate as ca.crt, as issuers of the types CA and Vault
+	// do. A ring that exists changes from one authority to another in the stages of a replacement.
+	// Default: Helenus makes the authority.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`!has(self.kind) || self.kind == 'Issuer'`,message=`security.encryption.certificates.internode.issuerRef.kind must be Issuer: every certificate of it makes a node of the ring, and a ClusterIssuer signs for every namespace`
+	IssuerRef *CertificateIssuer `json:"issuerRef,omitempty"`
+
 	// RotatedAt asks for another authority in place of one that was made before this time, such as
 	// now. A time in the future is waited for. Without it an authority is replaced when two thirds
 	// of its life, which is ten years, are over.
@@ -368,15 +381,20 @@ func (s *CassandraClusterSpec) RotatedAt(use CertificateUse) *metav1.Time {
 	return nil
 }
 
-// HasOwn says that certificates for a use are not signed by Helenus.
+// HasOwn says that clients know the nodes by an authority of the user: there is none in a Secret of
+// Helenus. Of that between nodes the stage is in such a Secret, of Helenus or of an issuer.
 func (s *CassandraClusterSpec) HasOwn(use CertificateUse) bool {
-	return use == UseClients && (s.ClientsSecret() != "" || s.ClientsIssuer() != nil)
+	return use == UseClients && (s.ClientsSecret() != "" || s.Issuer(use) != nil)
 }
 
-// ClientsIssuer is that of cert-manager for clients; nil if there is none.
-func (s *CassandraClusterSpec) ClientsIssuer() *CertificateIssuer {
-	if c := s.certificates().Clients; c != nil {
-		return c.IssuerRef
+// Issuer is that of cert-manager for a use; nil if there is none.
+func (s *CassandraClusterSpec) Issuer(use CertificateUse) *CertificateIssuer {
+	c := s.certificates()
+	switch {
+	case use == UseInternode && c.Internode != nil:
+		return c.Internode.IssuerRef
+	case use == UseClients && c.Clients != nil:
+		return c.Clients.IssuerRef
 	}
 	return nil
 }

@@ -63,8 +63,8 @@ const (
 	AnnotationReplacedAgent = Group + "/replaced-agent"
 	// AnnotationRenewAfter is when the certificate in a Secret is to be renewed, in RFC 3339.
 	AnnotationRenewAfter = Group + "/renew-after"
-	// AnnotationSince is since when the ConfigMap with the authority of clients has what it has, in
-	// RFC 3339.
+	// AnnotationSince is since when the ConfigMap with the authority of clients, or the Secret of a
+	// node's certificate between nodes, has what it has, in RFC 3339.
 	AnnotationSince = "helenus.io/since"
 	// AnnotationAddress is the address of the pod that the certificate in a Secret names.
 	AnnotationAddress = Group + "/address"
@@ -164,9 +164,9 @@ func AuthorityName(cluster string, use CertificateUse) string {
 	return cluster + "-" + string(use) + "-ca"
 }
 
-// IssuedName is the Certificate of a node, and the Secret in which cert-manager keeps what it
-// signs.
-func IssuedName(node string) string { return node + "-clients-issued" }
+// IssuedName is the Certificate of a node for a use, and the Secret in which cert-manager keeps
+// what it signs.
+func IssuedName(node string, use CertificateUse) string { return node + "-" + string(use) + "-issued" }
 
 // CertificateName is the Secret with a certificate of a node.
 func CertificateName(node string, use CertificateUse) string {

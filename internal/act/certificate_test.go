@@ -1,12 +1,14 @@
 package act
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -79,6 +81,8 @@ func TestACertificateOfTheUsersOwnIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := snapshot()
+	seen.Cluster.Spec.Security = &v1alpha1.Security{Encryption: &v1alpha1.Encryption{
+		Certificates: &v1alpha1.Certificates{Clients: &v1alpha1.ClientsAuthority{SecretName: "mine"}}}}
 	given := facts.Given{Secret: "mine", Content: render.ContentHash(mine)}
 	seen.Given = map[string]facts.Given{"": given}
 	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0"}}
@@ -186,6 +190,9 @@ func TestAnAuthorityGoesOnStageByStage(t *testing.T) {
 	for i, want := range []int{1, 2, 2, 1} {
 		if i > 0 {
 			seen := get(authority.Name)
+			if i == 1 { // one that Helenus makes is introduced
+				seen.Annotations[v1alpha1.AnnotationSource] = ""
+			}
 			if err := do(plan.RotateAuthority, seen); err != nil {
 				t.Fatal(err)
 			}
@@ -225,5 +232,106 @@ func TestAnAuthorityGoesOnStageByStage(t *testing.T) {
 	if string(last.Data[pki.KeyCertificate]) == string(first.Data[pki.KeyCertificate]) || len(last.Data) != 3 {
 		t.Errorf("at last it has %d keys, and the same authority: %v", len(last.Data),
 			string(last.Data[pki.KeyCertificate]) == string(first.Data[pki.KeyCertificate]))
+	}
+}
+
+// The authority of an issuer is taken from what it has signed, and has no key: between nodes
+// certificates are copied with the bundle of the stage, also from what a node has.
+func TestAnAuthorityOfAnIssuerGoesOnStageByStage(t *testing.T) {
+	w := writer(t, interceptor.Funcs{})
+	seen := snapshot()
+	owner, use := render.OwnerOf(seen.Cluster), v1alpha1.UseInternode
+	record := &v1alpha1.CassandraNode{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-dc1-r1-0"}}
+	get := func(name string) *corev1.Secret {
+		t.Helper()
+		out := &corev1.Secret{}
+		if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, out); err != nil {
+			t.Fatal(err)
+		}
+		if out.UID == "" { // the fake server gives none
+			out.UID = types.UID(name)
+			if err := w.Client.Update(t.Context(), out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	do := func(verb plan.Verb, secret *corev1.Secret, source string) {
+		t.Helper()
+		secret = secret.DeepCopy()
+		if secret.Annotations == nil {
+			secret.Annotations = map[string]string{}
+		}
+		if secret.Annotations[v1alpha1.AnnotationSource] = source; source == "-" {
+			delete(secret.Annotations, v1alpha1.AnnotationSource)
+		}
+		if done := w.Do(t.Context(), seen, plan.Plan{Writes: []plan.Write{{Verb: verb, Object: secret, Node: record.Name,
+			UID: secret.UID}}}, confirmed, &consistency.Store{}); done.Err != nil {
+			t.Fatal(done.Err)
+		}
+	}
+	issued := func(name string) (source string, authority []byte) {
+		t.Helper()
+		pair, err := pki.NewAuthority(name, w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, err := pki.ParseAuthority(pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := signer.IssueLeaf(pki.Leaf{Name: name, Lifetime: 24 * time.Hour}, w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{
+			pki.KeyCertificate: leaf.Certificate, pki.KeyPrivateKey: leaf.Key, pki.KeyBundle: pair.Certificate}}
+		if err := w.Client.Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		return facts.Given{Secret: name, Content: render.ContentHash(s)}.Source(), pair.Certificate
+	}
+	a, aCertificate := issued("a")
+	b, bCertificate := issued("b")
+	authority, leaf := v1alpha1.AuthorityName("orders", use), v1alpha1.CertificateName(record.Name, use)
+	wants := func(stage string, signs []byte, trusted ...[]byte) {
+		t.Helper()
+		s := get(authority)
+		if key, there := s.Data[pki.KeyPrivateKey]; !there || len(key) > 0 || render.Edited(s) ||
+			string(s.Data[pki.KeyCertificate]) != string(signs) ||
+			string(s.Data[pki.KeyBundle]) != string(slices.Concat(trusted...)) {
+			t.Fatalf("%s: %s", stage, s.Data)
+		}
+		l := get(leaf)
+		if _, err := pki.Verify(pki.Pair{Certificate: l.Data[pki.KeyCertificate], Key: l.Data[pki.KeyPrivateKey]},
+			l.Data[pki.KeyBundle], true, w.Now()); err != nil || render.Edited(l) ||
+			string(l.Data[pki.KeyBundle]) != string(s.Data[pki.KeyBundle]) {
+			t.Fatalf("%s: %v: %s", stage, err, l.Data)
+		}
+	}
+	itself := func() string {
+		l := get(leaf)
+		return facts.Given{Secret: leaf, Content: l.Annotations[v1alpha1.AnnotationContent]}.Source()
+	}
+	do(plan.IssueAuthority, render.CertificateSecret(owner, use, nil), a)
+	do(plan.IssueCertificate, render.CertificateSecret(owner, use, record), a)
+	wants("made", aCertificate, aCertificate)
+	do(plan.RotateAuthority, get(authority), b)
+	do(plan.IssueCertificate, get(leaf), itself())
+	wants("introduced", aCertificate, aCertificate, bCertificate)
+	do(plan.RotateAuthority, get(authority), "-")
+	do(plan.IssueCertificate, get(leaf), b)
+	wants("signing", bCertificate, bCertificate, aCertificate)
+	do(plan.RotateAuthority, get(authority), a) // which is trusted yet
+	do(plan.RotateAuthority, get(authority), "-")
+	do(plan.IssueCertificate, get(leaf), a)
+	wants("back", aCertificate, aCertificate, bCertificate)
+	do(plan.RotateAuthority, get(authority), "-")
+	do(plan.IssueCertificate, get(leaf), a)
+	wants("alone", aCertificate, aCertificate)
+	do(plan.RotateAuthority, get(authority), "")
+	do(plan.RotateAuthority, get(authority), "-")
+	if signer := get(authority); len(signer.Data[pki.KeyPrivateKey]) == 0 {
+		t.Error("Helenus has no key")
 	}
 }

@@ -45,7 +45,10 @@ func rotateAuthority(c *v1alpha1.CassandraCluster, use v1alpha1.CertificateUse, 
 	of := c.Spec.Security.Encryption.Certificates
 	switch use {
 	case v1alpha1.UseInternode:
-		of.Internode = &v1alpha1.InternodeAuthority{RotatedAt: &at}
+		if of.Internode == nil {
+			of.Internode = &v1alpha1.InternodeAuthority{}
+		}
+		of.Internode.RotatedAt = &at
 	case v1alpha1.UseClients:
 		if of.Clients == nil {
 			of.Clients = &v1alpha1.ClientsAuthority{}

@@ -129,6 +129,12 @@ func TestRotateAuthority(t *testing.T) {
 	if orders.Spec.RotatedAt(v1alpha1.UseInternode) == nil || orders.Spec.ClientsHold() == nil {
 		t.Error("what else was asked for is gone")
 	}
+	issuer := &v1alpha1.CertificateIssuer{Name: "ours"} // the API server refuses both
+	orders.Spec.Security.Encryption.Certificates.Internode.IssuerRef = issuer
+	if _, err := rotateAuthority(orders, v1alpha1.UseInternode, at); err != nil ||
+		orders.Spec.Issuer(v1alpha1.UseInternode) != issuer {
+		t.Errorf("the issuer is gone: %v", err)
+	}
 	if _, err := rotateAuthority(orders, v1alpha1.UseAgent, at); err == nil || !strings.Contains(err.Error(), "internode") {
 		t.Errorf("of agents: %v", err)
 	}

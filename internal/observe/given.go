@@ -23,52 +23,50 @@ import (
 // after that time at the latest.
 const givenFor = time.Minute
 
-// readGiven reads the certificates for clients that Helenus does not sign. What the newest one says
-// stands in for what an authority says.
+// readGiven reads the certificates for a use that Helenus does not sign. What the newest one for
+// clients says stands in for what an authority says.
 func (s *secrets) readGiven(ctx context.Context, live client.Reader, now time.Time, snapshot *facts.Snapshot,
-	o *objects) error {
+	use v1alpha1.CertificateUse, o *objects) error {
 	cluster := snapshot.Cluster
-	key, calls := client.ObjectKeyFromObject(cluster), snapshot.AsksForCertificates()
-	authority := v1alpha1.AuthorityName(cluster.Name, v1alpha1.UseClients)
-	snapshot.Given = map[string]facts.Given{}
-	read := func(node, name string) error {
+	key, authority := client.ObjectKeyFromObject(cluster), v1alpha1.AuthorityName(cluster.Name, use)
+	calls := snapshot.Calls(use)
+	read := func(name string) (facts.Given, error) {
 		k, err := s.get(ctx, live, now, key, name, "", givenFor,
-			func(secret *corev1.Secret, k *known) { k.judge(secret, calls, now) })
+			func(secret *corev1.Secret, k *known) { k.judge(secret, use, calls, now) })
 		given := facts.Given{Secret: name, Missing: k.secret == nil, Problem: k.problem, Content: k.content}
-		if given.Problem == "" && !given.Missing {
+		if given.Usable() {
 			given.Trust = k.trust
-			if !k.trust.MadeAt.Before(snapshot.Trust[authority].MadeAt) {
+			if cluster.Spec.HasOwn(use) && !k.trust.MadeAt.Before(snapshot.Trust[authority].MadeAt) {
 				snapshot.Trust[authority] = k.trust
 			}
 		}
-		snapshot.Given[node] = given
+		return given, err
+	}
+	issuer, ready := cluster.Spec.Issuer(use), true
+	if issuer == nil {
+		given, err := read(cluster.Spec.ClientsSecret())
+		snapshot.Given[""] = given
 		return err
 	}
-	issuer := cluster.Spec.ClientsIssuer()
-	if issuer == nil {
-		return read("", cluster.Spec.ClientsSecret())
-	}
-	ready := true
 	for i := range o.records.Items {
-		node := o.records.Items[i].Name
-		certificate, err := s.issued(ctx, live, now, key, v1alpha1.IssuedName(node))
+		name := v1alpha1.IssuedName(o.records.Items[i].Name, use)
+		certificate, err := s.issued(ctx, live, now, key, name)
 		if err != nil {
 			return err
 		}
-		if problem := notReady(certificate); problem != "" {
+		given := facts.Given{Secret: name, Problem: notReady(certificate)}
+		if given.Problem != "" {
 			ready = false
-			snapshot.Given[node] = facts.Given{Secret: v1alpha1.IssuedName(node), Problem: problem}
-		} else if err := read(node, v1alpha1.IssuedName(node)); err != nil {
+		} else if given, err = read(name); err != nil {
 			return err
 		}
-		given := snapshot.Given[node]
 		given.Certificate = certificate
-		snapshot.Given[node] = given
+		snapshot.Given[name] = given
 	}
 	if ready && len(o.records.Items) > 0 {
 		return nil
 	}
-	return s.findIssuer(ctx, live, snapshot, issuer)
+	return s.findIssuer(ctx, live, snapshot, use, issuer)
 }
 
 // issued is the Certificate of a node; nil if there is none, or no such kind.
@@ -99,9 +97,9 @@ func (s *secrets) issued(ctx context.Context, live client.Reader, now time.Time,
 
 // leftIssued finds the Certificate of a node that is left although the spec names no issuer any
 // more: the node still has what was signed for it, or it has been seen.
-func (s *secrets) leftIssued(ctx context.Context, live client.Reader, snapshot *facts.Snapshot, node string,
+func (s *secrets) leftIssued(ctx context.Context, live client.Reader, snapshot *facts.Snapshot, name string,
 	secrets []corev1.Secret) error {
-	name, cluster := v1alpha1.IssuedName(node), client.ObjectKeyFromObject(snapshot.Cluster)
+	cluster := client.ObjectKeyFromObject(snapshot.Cluster)
 	s.mutex.Lock()
 	seen := s.known[cluster]["Certificate "+name].certificate != nil
 	delete(s.known[cluster], "Certificate "+name)
@@ -110,16 +108,13 @@ func (s *secrets) leftIssued(ctx context.Context, live client.Reader, snapshot *
 		return nil
 	}
 	certificate, err := s.issued(ctx, live, time.Time{}, cluster, name)
-	if snapshot.Given == nil {
-		snapshot.Given = map[string]facts.Given{}
-	}
-	snapshot.Given[node] = facts.Given{Certificate: certificate}
+	snapshot.Given[name] = facts.Given{Certificate: certificate}
 	return err
 }
 
 // findIssuer says why there is nobody who could sign.
 func (*secrets) findIssuer(ctx context.Context, live client.Reader, snapshot *facts.Snapshot,
-	issuer *v1alpha1.CertificateIssuer) error {
+	use v1alpha1.CertificateUse, issuer *v1alpha1.CertificateIssuer) error {
 	kind := render.IssuerKind(issuer)
 	name := types.NamespacedName{Namespace: snapshot.Cluster.Namespace, Name: issuer.Name}
 	if kind.Group != render.CertificateKind.Group {
@@ -130,7 +125,7 @@ func (*secrets) findIssuer(ctx context.Context, live client.Reader, snapshot *fa
 	}
 	found, err := getOther(ctx, live, kind, name)
 	if err == nil && found == nil {
-		snapshot.NoIssuer = fmt.Sprintf("there is no %s %s of %s", kind.Kind, name, kind.Group)
+		snapshot.NoIssuer[use] = fmt.Sprintf("there is no %s %s of %s", kind.Kind, name, kind.Group)
 	}
 	return err
 }
@@ -170,9 +165,12 @@ func notReady(certificate *unstructured.Unstructured) string {
 }
 
 // judge a certificate that Helenus does not sign; calls says that nodes show it as clients, too.
-func (k *known) judge(secret *corev1.Secret, calls bool, now time.Time) {
+func (k *known) judge(secret *corev1.Secret, use v1alpha1.CertificateUse, calls bool, now time.Time) {
 	leaf := pki.Pair{Certificate: secret.Data[pki.KeyCertificate], Key: secret.Data[pki.KeyPrivateKey]}
 	_, bundle, err := pki.Given(leaf, secret.Data[pki.KeyBundle], calls, now)
+	if err == nil && use == v1alpha1.UseInternode {
+		_, err = pki.AuthorityOf(leaf.Certificate, bundle)
+	}
 	k.content, k.trust.Bundle = render.ContentHash(secret), string(bundle)
 	switch {
 	case secret.Labels[v1alpha1.LabelCluster] != "":

@@ -74,7 +74,8 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 	for i := range o.pods.Items {
 		pending[o.pods.Items[i].Name] = o.pods.Items[i].Status.Phase == corev1.PodPending
 	}
-	snapshot.Trust = map[string]facts.Trust{}
+	snapshot.Trust, snapshot.Given = map[string]facts.Trust{}, map[string]facts.Given{}
+	snapshot.NoIssuer = map[v1alpha1.CertificateUse]string{}
 	read := func(name string, owner types.UID, believed time.Duration) error {
 		if store.Pending(consistency.Key{Kind: "Secret", Namespace: cluster.Namespace, Name: name}) {
 			believed = 0
@@ -94,12 +95,15 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 			continue
 		}
 		authority := v1alpha1.AuthorityName(cluster.Name, use)
-		if cluster.Spec.HasOwn(use) { // then the authority, which may be there, is nobody's
-			if err := s.readGiven(ctx, live, now, snapshot, o); err != nil {
+		if cluster.Spec.HasOwn(use) || cluster.Spec.Issuer(use) != nil {
+			if err := s.readGiven(ctx, live, now, snapshot, use, o); err != nil {
 				return err
 			}
-		} else if err := read(authority, cluster.UID, SecretsFor); err != nil {
-			return err
+		}
+		if !cluster.Spec.HasOwn(use) { // else the authority, which may be there, is nobody's
+			if err := read(authority, cluster.UID, SecretsFor); err != nil {
+				return err
+			}
 		}
 		for i := range o.records.Items {
 			believed := SecretsFor
@@ -110,8 +114,9 @@ func (s *secrets) read(ctx context.Context, live client.Reader, now time.Time, s
 				believed); err != nil {
 				return err
 			}
-			if use == v1alpha1.UseClients && cluster.Spec.ClientsIssuer() == nil {
-				if err := s.leftIssued(ctx, live, snapshot, o.records.Items[i].Name, o.secrets); err != nil {
+			if use != v1alpha1.UseAgent && cluster.Spec.Issuer(use) == nil {
+				name := v1alpha1.IssuedName(o.records.Items[i].Name, use)
+				if err := s.leftIssued(ctx, live, snapshot, name, o.secrets); err != nil {
 					return err
 				}
 			}
@@ -241,8 +246,12 @@ func trustOf(secret *corev1.Secret) facts.Trust {
 	if by := pki.SignedBy(own, bundle); by != nil {
 		out.Signer = pki.Fingerprint(by)
 	}
+	out.Given = len(secret.Data[pki.KeyPrivateKey]) == 0
 	if next, err := pki.ParseCertificates(secret.Data[pki.KeyNextCertificate]); err == nil {
-		out.Next = pki.Fingerprint(next[0])
+		out.Next, out.NextGiven = pki.Fingerprint(next[0]), len(secret.Data[pki.KeyNextKey]) == 0
+	}
+	if at, err := time.Parse(time.RFC3339, secret.Annotations[v1alpha1.AnnotationSince]); err == nil {
+		out.MadeAt = at // of a copy: when it was made
 	}
 	return out
 }

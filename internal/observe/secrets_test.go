@@ -1,7 +1,13 @@
 package observe
 
 import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,4 +181,69 @@ func TestACertificateOfTheUsersOwnIsJudged(t *testing.T) {
 	if given, _ := read(); given.Problem != "is one of those that Helenus makes: it must be one of your own" {
 		t.Errorf("given %+v", given)
 	}
+}
+
+// What is bad for clients is bad between nodes, where more is.
+func TestWhatOthersHaveSignedBetweenNodesIsJudged(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	authority, err := pki.NewAuthority("nodes", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := pki.ParseAuthority(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(life time.Duration) pki.Pair {
+		t.Helper()
+		pair, err := signer.IssueLeaf(pki.Leaf{Name: "node", Lifetime: life}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	serves := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now, NotAfter: now.Add(24 * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	own, key := certificateAndKey(t, authority)
+	der, err := x509.CreateCertificate(rand.Reader, &serves, own, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := issue(24 * time.Hour)
+	for want, c := range map[string]struct {
+		leaf   pki.Pair
+		bundle []byte
+	}{
+		"":                                    {good, authority.Certificate},
+		"tls.crt is signed by none of ca.crt": {good, issue(time.Hour).Certificate},
+		"tls.crt expires at":                  {issue(30 * time.Minute), authority.Certificate},
+		"tls.key does not belong to tls.crt": {pki.Pair{Certificate: good.Certificate, Key: authority.Key},
+			authority.Certificate},
+		"lacks the extended key usage clientAuth": {pki.Pair{Certificate: pem.EncodeToMemory(&pem.Block{
+			Type: "CERTIFICATE", Bytes: der}), Key: authority.Key}, authority.Certificate},
+		"ca.crt has no certificate authority": {good, good.Certificate},
+		"ca.crt: no PEM certificate":          {good, nil},
+	} {
+		secret := &corev1.Secret{Data: map[string][]byte{pki.KeyCertificate: c.leaf.Certificate,
+			pki.KeyPrivateKey: c.leaf.Key, pki.KeyBundle: c.bundle}}
+		var got known
+		got.judge(secret, v1alpha1.UseInternode, (&facts.Snapshot{}).Calls(v1alpha1.UseInternode), now)
+		if !strings.Contains(got.problem, want) || want == "" && got.problem != "" {
+			t.Errorf("%q, want %q", got.problem, want)
+		}
+	}
+}
+
+func certificateAndKey(t *testing.T, pair pki.Pair) (*x509.Certificate, crypto.Signer) {
+	t.Helper()
+	certificates, err := pki.ParseCertificates(pair.Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(pair.Key)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates[0], key.(crypto.Signer)
 }

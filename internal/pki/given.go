@@ -31,6 +31,35 @@ func Given(leaf Pair, bundle []byte, calls bool, now time.Time) (Pair, []byte, e
 	return out, bundle, err
 }
 
+// AuthorityOf is the authority of a bundle that has signed a certificate between nodes. It must
+// sign more than that: all of them are known by one.
+func AuthorityOf(certificate, bundle []byte) ([]byte, error) {
+	chain, err := ParseCertificates(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", KeyCertificate, err)
+	}
+	authorities, err := ParseCertificates(bundle)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", KeyBundle, err)
+	}
+	switch by := SignedBy(chain, authorities); {
+	case by == nil:
+		return nil, fmt.Errorf("%s is signed by none of %s", KeyCertificate, KeyBundle)
+	case !by.IsCA:
+		return nil, fmt.Errorf("%s has no certificate authority, but a certificate that is known by itself", KeyBundle)
+	default:
+		return Text(by), nil
+	}
+}
+
+// Text of certificates, as PEM.
+func Text(certificates ...*x509.Certificate) (out []byte) {
+	for _, c := range certificates {
+		out = slices.Concat(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+	}
+	return out
+}
+
 // pkcs8 is a private key in that form. Parameters of its curve may stand before it.
 func pkcs8(text []byte) ([]byte, error) {
 	block, rest := pem.Decode(text)

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -410,6 +411,24 @@ func TestEveryWrongLeafIsRefusedByItsOwnMessage(t *testing.T) {
 		return Pair{Certificate: append([]byte("subject=CN\n"), lives.Certificate...),
 			Key: []byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n" +
 				strings.TrimSpace(text))}
+	}
+	byItself := leaf(none, 0)
+	for want, c := range map[string]struct{ leaf, bundle []byte }{
+		"":                              {good.Certificate, slices.Concat(other.Certificate, pair.Certificate)},
+		"tls.crt is signed by none of":  {good.Certificate, other.Certificate},
+		"ca.crt has no certificate aut": {byItself.Certificate, byItself.Certificate},
+		"tls.crt: no PEM certificate":   {nil, pair.Certificate},
+		"ca.crt: no PEM certificate":    {good.Certificate, nil},
+	} {
+		got := ""
+		if by, err := AuthorityOf(c.leaf, c.bundle); err != nil {
+			got = err.Error()
+		} else if string(by) != string(pair.Certificate) {
+			t.Errorf("%s", by)
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 	soon := func(c *x509.Certificate) { c.NotAfter = today.Add(leastLife - time.Second) }
 	for want, given := range map[string]Pair{

@@ -212,20 +212,27 @@ func TestTLS(t *testing.T) {
 	w.part("rotate", func(t *testing.T) {
 		old := map[v1alpha1.CertificateUse]trust{v1alpha1.UseInternode: internode, v1alpha1.UseClients: clients}
 		next := map[v1alpha1.CertificateUse]trust{v1alpha1.UseInternode: newTrust(t), v1alpha1.UseClients: newTrust(t)}
-		prove := func(p *pod, use v1alpha1.CertificateUse, by trust, trusted ...trust) *x509.Certificate {
+		trusts := func(p *pod, use v1alpha1.CertificateUse, by trust, trusted ...trust) {
 			t.Helper()
-			now, want := trust{signer: by.signer}, []string(nil)
+			var want []string
 			for _, a := range trusted {
-				now.bundle = append(now.bundle, a.bundle...)
 				want = append(want, fingerprintOf(t, a))
 			}
-			leaf := now.give(p, use)
-			w.shows(p, use, leaf)
 			w.await(p.name, fmt.Sprintf("trust for %s proven", use), time.Minute, func(r *v1alpha1.CassandraNode) bool {
 				return slices.ContainsFunc(r.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
 					return c.Use == use && c.Authority == fingerprintOf(t, by) && slices.Equal(c.Trusted, want)
 				})
 			})
+		}
+		prove := func(p *pod, use v1alpha1.CertificateUse, by trust, trusted ...trust) *x509.Certificate {
+			t.Helper()
+			now := trust{signer: by.signer}
+			for _, a := range trusted {
+				now.bundle = append(now.bundle, a.bundle...)
+			}
+			leaf := now.give(p, use)
+			w.shows(p, use, leaf)
+			trusts(p, use, by, trusted...)
 			return leaf
 		}
 		uses := []v1alpha1.CertificateUse{v1alpha1.UseInternode, v1alpha1.UseClients}
@@ -247,8 +254,13 @@ func TestTLS(t *testing.T) {
 				}
 			}
 		}
-		for _, p := range pods {
+		for i, p := range pods {
 			for _, use := range uses {
+				if i == 1 && use == v1alpha1.UseInternode { // of an issuer the certificate stays, and the bundle changes
+					p.put(use, map[string][]byte{pki.KeyBundle: slices.Concat(internode.bundle, next[use].bundle)})
+					trusts(p, use, internode, internode, next[use])
+					continue
+				}
 				prove(p, use, old[use], old[use], next[use])
 			}
 			pair, err := internode.signer.IssueLeaf(pki.Leaf{Name: "any", Lifetime: time.Hour}, time.Now())

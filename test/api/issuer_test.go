@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -58,17 +59,19 @@ func (s *signer) sign(ctx context.Context, certificate *unstructured.Unstructure
 	must(s.t, err)
 }
 
-// certificatesOfIssuer: the operator has cert-manager sign what nodes show to clients, as soon as
-// Kubernetes has it and the issuer, takes over what is Ready, and leaves nothing behind when the
-// spec names no issuer any more.
+// certificatesOfIssuer: the operator has cert-manager sign what nodes show to clients and to each
+// other, as soon as Kubernetes has it and the issuers, takes over what is Ready, and leaves nothing
+// behind when the spec names no issuer any more.
 func certificatesOfIssuer(t *testing.T, in string) {
 	t.Helper()
-	signs := newSigner(t, in)
-	user, all := signs.user, signs.user.Resource(clusters).Namespace(in)
+	signs := map[v1alpha1.CertificateUse]*signer{v1alpha1.UseInternode: newSigner(t, in),
+		v1alpha1.UseClients: newSigner(t, in)}
+	user, all := signs[v1alpha1.UseClients].user, signs[v1alpha1.UseClients].user.Resource(clusters).Namespace(in)
 	cluster := base("CassandraCluster")
 	cluster.SetName("issued")
 	must(t, unstructured.SetNestedMap(cluster.Object, map[string]any{"clients": map[string]any{"hold": "0s",
-		"issuerRef": map[string]any{"name": "ours"}}}, "spec", "security", "encryption", "certificates"))
+		"issuerRef": map[string]any{"name": "ours"}}, "internode": map[string]any{"issuerRef": map[string]any{
+		"name": "nodes", "kind": "Issuer"}}}, "spec", "security", "encryption", "certificates"))
 	_, err := all.Create(t.Context(), cluster, metav1.CreateOptions{})
 	must(t, err)
 	stalled := func(words string) {
@@ -89,7 +92,7 @@ func certificatesOfIssuer(t *testing.T, in string) {
 			return false, nil
 		}))
 	}
-	stalled("certificates.clients.issuerRef: there is no Issuer")
+	stalled("certificates.internode.issuerRef: there is no Issuer")
 	definitions, err := decode("testdata/cert-manager.yaml")
 	must(t, err)
 	for _, d := range definitions {
@@ -101,42 +104,54 @@ func certificatesOfIssuer(t *testing.T, in string) {
 			must(t, user.Resource(definitionKind).Delete(context.Background(), d.GetName(), metav1.DeleteOptions{}))
 		}
 	})
-	issuer := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Issuer",
-		"metadata": map[string]any{"name": "ours"}, "spec": map[string]any{}}}
-	must(t, eventually(t.Context(), "issuers are served", func(context.Context) (bool, error) {
-		_, err := user.Resource(certificates.GroupVersion().WithResource("issuers")).Namespace(in).
-			Create(t.Context(), issuer, metav1.CreateOptions{})
-		return err == nil, client404(err)
-	}))
+	issue := func(name string) {
+		t.Helper()
+		issuer := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cert-manager.io/v1", "kind": "Issuer",
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{},
+		}}
+		must(t, eventually(t.Context(), "issuers are served", func(context.Context) (bool, error) {
+			_, err := user.Resource(certificates.GroupVersion().WithResource("issuers")).Namespace(in).
+				Create(t.Context(), issuer, metav1.CreateOptions{})
+			return err == nil, client404(err)
+		}))
+	}
+	issue("nodes")
+	stalled("certificates.clients.issuerRef: there is no Issuer")
+	issue("ours")
 	node := ""
 	must(t, eventually(t.Context(), "Certificates are made", func(context.Context) (bool, error) {
 		list, err := user.Resource(certificates).Namespace(in).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) == 0 {
+		if err != nil || len(list.Items)%2 == 1 || len(list.Items) == 0 {
 			return false, client404(err)
 		}
 		for i := range list.Items {
-			node = list.Items[i].GetLabels()[v1alpha1.LabelNode]
-			signs.sign(t.Context(), &list.Items[i])
+			labels := list.Items[i].GetLabels()
+			node = labels[v1alpha1.LabelNode]
+			signs[v1alpha1.CertificateUse(labels[v1alpha1.LabelComponent])].sign(t.Context(), &list.Items[i])
 		}
 		return true, nil
 	}))
-	shows := func(by string, is bool) {
+	shows := func(use v1alpha1.CertificateUse, by string, is bool) {
 		t.Helper()
 		must(t, eventually(t.Context(), "a certificate is signed by "+by, func(context.Context) (bool, error) {
 			s, err := user.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(in).
-				Get(t.Context(), v1alpha1.CertificateName(node, v1alpha1.UseClients), metav1.GetOptions{})
+				Get(t.Context(), v1alpha1.CertificateName(node, use), metav1.GetOptions{})
 			if err != nil {
 				return false, client404(err)
 			}
-			return (s.GetAnnotations()[v1alpha1.AnnotationSource] != "") == is, nil
+			bundle, _, err := unstructured.NestedString(s.Object, "data", pki.KeyBundle)
+			return (s.GetAnnotations()[v1alpha1.AnnotationSource] != "") == is &&
+				(bundle == base64.StdEncoding.EncodeToString(signs[use].ca)) == is, err
 		}))
 	}
-	shows("the issuer", true)
+	shows(v1alpha1.UseClients, "the issuer", true)
+	shows(v1alpha1.UseInternode, "the issuer of nodes", true)
 	_, err = all.Patch(t.Context(), "issued", types.MergePatchType,
-		[]byte(`{"spec":{"security":{"encryption":{"certificates":{"clients":{"issuerRef":null}}}}}}`),
+		[]byte(`{"spec":{"security":{"encryption":{"certificates":{"clients":{"issuerRef":null},"internode":null}}}}}`),
 		metav1.PatchOptions{})
 	must(t, err)
-	shows("Helenus", false)
+	shows(v1alpha1.UseClients, "Helenus", false)
 	must(t, eventually(t.Context(), "Certificates are gone", func(context.Context) (bool, error) {
 		list, err := user.Resource(certificates).Namespace(in).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0, err

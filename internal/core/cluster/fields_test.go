@@ -30,6 +30,11 @@ func issuedBy(issuer v1alpha1.CertificateIssuer) func(*v1alpha1.CassandraCluster
 		Clients: &v1alpha1.ClientsAuthority{IssuerRef: &issuer}}})
 }
 
+func nodesIssuedBy(issuer v1alpha1.CertificateIssuer) func(*v1alpha1.CassandraClusterSpec) {
+	return encrypted(v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+		Internode: &v1alpha1.InternodeAuthority{IssuerRef: &issuer}}})
+}
+
 // What becomes of a change of a field once the ring is formed.
 const (
 	applies = "applies"
@@ -101,6 +106,12 @@ var fields = map[string]struct {
 		issuedBy(v1alpha1.CertificateIssuer{Name: "ours", Kind: "ClusterIssuer"}), written},
 	"security.encryption.certificates.clients.issuerRef.group": {
 		issuedBy(v1alpha1.CertificateIssuer{Name: "ours", Group: "example.com"}), written},
+	"security.encryption.certificates.internode.issuerRef.name": {
+		nodesIssuedBy(v1alpha1.CertificateIssuer{Name: "ours"}), written},
+	"security.encryption.certificates.internode.issuerRef.kind": {
+		nodesIssuedBy(v1alpha1.CertificateIssuer{Name: "ours", Kind: "Issuer"}), written},
+	"security.encryption.certificates.internode.issuerRef.group": {
+		nodesIssuedBy(v1alpha1.CertificateIssuer{Name: "ours", Group: "example.com"}), written},
 	"security.networkPolicy.mode": {managed(v1alpha1.NetworkPolicy{}), written},
 	"security.networkPolicy.clients": {managed(v1alpha1.NetworkPolicy{Clients: []v1alpha1.NetworkPeer{}}),
 		written},

@@ -155,18 +155,19 @@ func TestCertManagerSigns(t *testing.T) {
 	w.change(func(s *v1alpha1.CassandraClusterSpec) {
 		s.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{Clients: clients}}
 	})
-	w.snapshot.NoIssuer = "there is no Issuer shop/ours of cert-manager.io"
+	w.snapshot.NoIssuer = map[v1alpha1.CertificateUse]string{
+		v1alpha1.UseClients: "there is no Issuer shop/ours of cert-manager.io"}
 	made := w.settle()
 	if s := made.Stalled; s == nil || s.Reason != v1alpha1.ReasonIssuerNotFound || len(w.snapshot.Records()) > 0 ||
 		!strings.HasPrefix(s.Message, "spec.security.encryption.certificates.clients.issuerRef: there is no Issuer") {
 		t.Fatalf("stalled %+v", s)
 	}
-	w.snapshot.NoIssuer = ""
+	w.snapshot.NoIssuer = nil
 	w.settle()
 	for _, name := range three {
-		w.issue(name, name != second)
+		w.issue(v1alpha1.UseClients, name, name != second)
 	}
-	w.snapshot.Given[second].Certificate.SetCreationTimestamp(metav1.NewTime(w.now.Add(-time.Hour)))
+	w.snapshot.Given[second+"-clients-issued"].Certificate.SetCreationTimestamp(metav1.NewTime(w.now.Add(-time.Hour)))
 	if made := w.settle(); w.snapshot.Shared.Secrets[second+"-clients-tls"] != nil ||
 		w.snapshot.Shared.Secrets[three[0]+"-clients-tls"] == nil ||
 		!slices.ContainsFunc(made.Notices, func(n v1alpha1.Notice) bool {
@@ -175,7 +176,7 @@ func TestCertManagerSigns(t *testing.T) {
 		}) {
 		t.Errorf("notices %+v", made.Notices)
 	}
-	w.issue(second, true)
+	w.issue(v1alpha1.UseClients, second, true)
 	w.settle()
 	w.wantOpen()
 	if !slices.Equal(w.shown(), []string{"issuer"}) {
@@ -199,21 +200,244 @@ func (w *world) certify(write plan.Write) {
 	certificate := write.Object.(*unstructured.Unstructured).DeepCopy()
 	certificate.SetUID(w.uid("certificate"))
 	certificate.SetCreationTimestamp(metav1.NewTime(w.now))
-	w.snapshot.Given[write.Node] = facts.Given{Secret: v1alpha1.IssuedName(write.Node), Certificate: certificate,
+	w.snapshot.Given[certificate.GetName()] = facts.Given{Secret: certificate.GetName(), Certificate: certificate,
 		Problem: "Certificate is not Ready: pending"}
 }
 
-// issue has cert-manager sign, or not.
-func (w *world) issue(node string, signs bool) {
-	given := w.snapshot.Given[node]
+// issue has cert-manager sign by the issuer that is asked for, or not.
+func (w *world) issue(use v1alpha1.CertificateUse, node string, signs bool) {
+	name := v1alpha1.IssuedName(node, use)
+	given := w.snapshot.Given[name]
 	if given.Certificate == nil {
 		w.t.Fatalf("no Certificate of %s", node)
 	}
 	if signs {
 		by := facts.Authority{Fingerprint: "issuer", MadeAt: w.now, EndsAt: w.now.Add(tenYears)}
-		given.Problem, given.Content = "", "1"
-		given.Trust = facts.Trust{Signer: "issuer", Trusted: []facts.Authority{by}, Bundle: "issuer" + pemEnd}
-		w.snapshot.Trust[clientsCA] = given.Trust
+		if use == v1alpha1.UseInternode {
+			by.Fingerprint, _, _ = unstructured.NestedString(given.Certificate.Object, "spec", "issuerRef", "name")
+		}
+		given.Problem, given.Content = "", string(w.uid("content"))
+		given.Trust = facts.Trust{Signer: by.Fingerprint, Trusted: []facts.Authority{by}, MadeAt: w.now,
+			Bundle: by.Fingerprint + pemEnd}
+		if use == v1alpha1.UseClients {
+			w.snapshot.Trust[clientsCA] = given.Trust
+		}
 	}
-	w.snapshot.Given[node] = given
+	w.snapshot.Given[name] = given
+}
+
+// signedBy names who signs the certificates between nodes; Helenus if it is empty.
+func (w *world) signedBy(issuer string) {
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Security.Encryption = &v1alpha1.Encryption{Certificates: &v1alpha1.Certificates{
+			Internode: &v1alpha1.InternodeAuthority{}}}
+		if issuer != "" {
+			s.Security.Encryption.Certificates.Internode.IssuerRef = &v1alpha1.CertificateIssuer{Name: issuer}
+		}
+	})
+}
+
+// signs has cert-manager sign for each node what is not signed by the issuer that is asked for.
+func (w *world) signs() {
+	for _, n := range w.snapshot.Records() {
+		g := w.snapshot.GivenTo(v1alpha1.UseInternode, n.Name)
+		if g.Certificate == nil {
+			continue
+		}
+		issuer, _, _ := unstructured.NestedString(g.Certificate.Object, "spec", "issuerRef", "name")
+		if !g.Usable() || g.Trust.Signer != issuer {
+			w.issue(v1alpha1.UseInternode, n.Name, true)
+		}
+	}
+}
+
+// Between nodes an authority takes the place of another one, of Helenus or of an issuer, in stages
+// in which all nodes trust each other; what nobody signs any more is shown until then.
+func TestAnIssuerTakesThePlaceOfAnAuthority(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	own := w.snapshot.Trust[internodeCA].Signer
+	walk := func(issuer string, each func(pass int)) string {
+		t.Helper()
+		stages := w.rotation(internodeCA, 40, func(pass int) {
+			if pass == 1 {
+				w.signedBy(issuer)
+			}
+			if each != nil {
+				each(pass)
+			}
+			w.signs()
+		})
+		trust := w.snapshot.Trust[internodeCA]
+		if !slices.Equal(stages, allStages) || trust.Given != (issuer != "") || trust.Given && trust.Signer != issuer {
+			t.Errorf("%q: stages %v, %+v", issuer, stages, trust)
+		}
+		for _, n := range w.snapshot.Records() {
+			if !n.Proves(v1alpha1.UseInternode, trust) {
+				t.Errorf("%q: node %s has %+v", issuer, n.Name, n.Record.Status.Certificates)
+			}
+		}
+		return trust.Signer
+	}
+	walk("a", nil)
+	walk("b", func(pass int) {
+		if pass%7 == 3 {
+			w.snapshot.Ledger = nil
+		}
+	})
+	if again := walk("", nil); again == own || len(w.snapshot.Given) > 0 {
+		t.Errorf("signed by %s again; left %v", again, w.snapshot.Given)
+	}
+}
+
+// Wherever somebody changes his mind, nobody is cut off, and what he asked for last is what is.
+func TestAnIssuerIsChangedOnTheWay(t *testing.T) {
+	for _, at := range []int{0, 1, 2, 3, 5, 7} {
+		for _, last := range []string{"b", "", "c"} {
+			w := formed(t)
+			w.settle()
+			w.signedBy("b")
+			w.rotation(internodeCA, 30, func(int) { w.signs() })
+			w.rotation(internodeCA, 60, func(pass int) {
+				switch pass {
+				case 1:
+					w.signedBy("c")
+				case 2 + at:
+					w.signedBy(last)
+				}
+				if pass%2 == 0 { // cert-manager takes its time
+					w.signs()
+				}
+			})
+			trust := w.snapshot.Trust[internodeCA]
+			if len(trust.Trusted) != 1 || trust.Given != (last != "") || last != "" && trust.Signer != last {
+				t.Errorf("after %d passes %q: %+v", at, last, trust)
+			}
+		}
+	}
+}
+
+// An issuer whose authority is replaced signs by the new one when a certificate is renewed: until
+// the last one is, both are trusted, and the nodes that wait are named.
+func TestAnIssuerHasAnotherAuthority(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	w.signedBy("a")
+	w.rotation(internodeCA, 40, func(int) { w.signs() })
+	renew := func(name string) {
+		g := w.snapshot.Given[v1alpha1.IssuedName(name, v1alpha1.UseInternode)]
+		by := facts.Authority{Fingerprint: "new", MadeAt: w.now, EndsAt: w.now.Add(tenYears)}
+		g.Content, g.Trust = string(w.uid("content")), facts.Trust{Signer: "new", MadeAt: w.now,
+			Trusted: []facts.Authority{by}}
+		w.snapshot.Given[g.Secret] = g
+	}
+	renew(three[0])
+	w.rotation(internodeCA, 60, nil)
+	made := w.pass()
+	for _, name := range three[1:] {
+		if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+			return b.Reason == v1alpha1.BlockedAuthorityStageIncomplete && slices.Contains(b.Nodes, name) &&
+				strings.Contains(b.Message, "cert-manager has signed none for it")
+		}) {
+			t.Errorf("%s: blocked %+v", name, made.Blocked)
+		}
+	}
+	if got := certificateOf(w.snapshot.Nodes[three[0]], v1alpha1.UseInternode).Authority; got != "new" {
+		t.Errorf("the renewed one is not shown, but one of %s", got)
+	}
+	renew(three[1])
+	renew(three[2])
+	if stages := w.rotation(internodeCA, 20, nil); stages[len(stages)-1] != "1 Signing" ||
+		w.snapshot.Trust[internodeCA].Signer != "new" {
+		t.Errorf("stages %v", stages)
+	}
+}
+
+// However often an issuer has another authority, so many are trusted at a time.
+func TestAuthoritiesThatAreTrustedAreBounded(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	w.signedBy("a")
+	w.rotation(internodeCA, 40, func(int) { w.signs() })
+	w.rotation(internodeCA, 60, func(pass int) {
+		if pass%4 != 0 {
+			return
+		}
+		name := v1alpha1.IssuedName(three[0], v1alpha1.UseInternode)
+		g, by := w.snapshot.Given[name], w.authority()
+		g.Content, g.Trust = string(w.uid("content")), facts.Trust{Signer: by.Fingerprint, MadeAt: w.now,
+			Trusted: []facts.Authority{by}}
+		w.snapshot.Given[name] = g
+	})
+	if got := len(w.snapshot.Trust[internodeCA].Trusted); got != 4 {
+		t.Errorf("%d authorities", got)
+	}
+}
+
+// A ring is made with the authority of an issuer, which nodes wait for.
+func TestARingIsMadeWithAnIssuerBetweenNodes(t *testing.T) {
+	w := newWorld(t, datacenter("dc1", 1, 1, 1))
+	w.snapshot.Trust = map[string]facts.Trust{}
+	w.signedBy("a")
+	w.snapshot.NoIssuer = map[v1alpha1.CertificateUse]string{v1alpha1.UseInternode: "there is no Issuer shop/a"}
+	if s := w.settle().Stalled; s == nil || s.Reason != v1alpha1.ReasonIssuerNotFound ||
+		!strings.HasPrefix(s.Message, "spec.security.encryption.certificates.internode.issuerRef: there is no Issuer") {
+		t.Fatalf("stalled %+v", s)
+	}
+	w.snapshot.NoIssuer = nil
+	if w.settle(); w.snapshot.Shared.Secrets[internodeCA] != nil {
+		t.Fatal("there is an authority, and nothing was signed")
+	}
+	w.signs()
+	w.settle()
+	w.wantOpen()
+	for _, n := range w.snapshot.Records() {
+		if c := certificateOf(n, v1alpha1.UseInternode); c.Authority != "a" || !slices.Equal(c.Trusted, []string{"a"}) {
+			t.Errorf("%s has %+v", n.Name, c)
+		}
+	}
+}
+
+// What an issuer has signed badly, or by an authority that clients have, changes nothing.
+func TestABadIssuerBetweenNodes(t *testing.T) {
+	const says = "spec.security.encryption.certificates.internode.issuerRef: Secret orders-"
+	for words, spoil := range map[string]func(*world, *facts.Given){
+		"cannot be used: ca.crt has no certificate authority": func(_ *world, g *facts.Given) {
+			g.Problem = "cannot be used: ca.crt has no certificate authority"
+		},
+		"could join the ring": func(w *world, g *facts.Given) {
+			g.Trust.Signer = w.snapshot.Trust[clientsCA].Signer
+		},
+	} {
+		w := formed(t)
+		w.settle()
+		before := w.snapshot.Trust[internodeCA].Signer
+		w.signedBy("a")
+		w.settle()
+		for _, name := range three {
+			w.issue(v1alpha1.UseInternode, name, true)
+			g := w.snapshot.GivenTo(v1alpha1.UseInternode, name)
+			spoil(w, &g)
+			w.snapshot.Given[g.Secret] = g
+		}
+		if s := w.settle().Stalled; s == nil || s.Reason != v1alpha1.ReasonInvalidSpec ||
+			!strings.HasPrefix(s.Message, says) || !strings.Contains(s.Message, words) {
+			t.Errorf("%s: stalled %+v", words, s)
+		}
+		if got := w.snapshot.Trust[internodeCA]; got.Signer != before || len(got.Trusted) > 1 {
+			t.Errorf("%s: %+v", words, got)
+		}
+	}
+}
+
+// Clients get no certificate of the authority between nodes either.
+func TestClientsDoNotGetTheAuthorityBetweenNodes(t *testing.T) {
+	w := formed(t)
+	w.settle()
+	shown := w.shown()
+	w.own("1", w.snapshot.Trust[internodeCA].Trusted[0], &metav1.Duration{})
+	if s := w.settle().Stalled; s == nil || !strings.Contains(s.Message, "certificates.clients.secretName: Secret mine") ||
+		!strings.Contains(s.Message, "could join the ring") || !slices.Equal(w.shown(), shown) {
+		t.Errorf("stalled %+v; nodes show %v", s, w.shown())
+	}
 }

@@ -27,13 +27,24 @@ func (w *world) sign(verb plan.Verb, secret *corev1.Secret) {
 	if w.snapshot.Trust == nil {
 		w.snapshot.Trust = map[string]facts.Trust{}
 	}
-	of := w.snapshot.Trust[v1alpha1.AuthorityName("orders", use)]
-	if verb == plan.IssueAuthority {
-		a := w.authority()
-		of = facts.Trust{Signer: a.Fingerprint, Trusted: []facts.Authority{a}, Bundle: a.Fingerprint + pemEnd}
+	of, source := w.snapshot.Trust[v1alpha1.AuthorityName("orders", use)], facts.SourceOf(secret)
+	switch {
+	case verb == plan.IssueAuthority:
+		a := w.introduced(secret)
+		of = facts.Trust{Signer: a.Fingerprint, Trusted: []facts.Authority{a}, Bundle: a.Fingerprint + pemEnd,
+			Given: source != ""}
+	case use == v1alpha1.UseInternode && source == secret.Name:
+		of.Signer = w.snapshot.Trust[secret.Name].Signer
+	case use == v1alpha1.UseInternode && source != "":
+		of.Signer = w.snapshot.Given[source].Trust.Signer
+	case of.Given:
+		w.t.Fatalf("%s is signed by an authority without a key", secret.Name)
 	}
 	if of.MadeAt = w.now; verb == plan.IssueCertificate {
-		of.Next = ""
+		if of.Next, of.Given, of.NextGiven = "", false, false; !of.Trusts(of.Signer) {
+			w.t.Fatalf("%s is signed by %s, and there is %+v", secret.Name, of.Signer, of.Trusted)
+		}
+		secret.Annotations[v1alpha1.AnnotationContent] = secret.ResourceVersion
 	}
 	w.snapshot.Trust[secret.Name] = of
 }
@@ -41,6 +52,14 @@ func (w *world) sign(verb plan.Verb, secret *corev1.Secret) {
 func (w *world) authority() facts.Authority {
 	return facts.Authority{Fingerprint: string(w.uid("authority")), MadeAt: w.now, RenewAt: w.now.Add(tenYears / 3 * 2),
 		EndsAt: w.now.Add(tenYears)}
+}
+
+// introduced is the authority of an issuer, or one that is made.
+func (w *world) introduced(secret plan.Object) facts.Authority {
+	if source := facts.SourceOf(secret.(*corev1.Secret)); source != "" {
+		return w.snapshot.Given[source].Trust.Trusted[0]
+	}
+	return w.authority()
 }
 
 // rotate has an authority go on to its next stage.
@@ -51,15 +70,20 @@ func (w *world) rotate(write plan.Write) {
 		w.t.Fatalf("%s: of another Secret than was seen", write)
 	}
 	t := w.snapshot.Trust[name]
+	source, introduces := write.Object.GetAnnotations()[v1alpha1.AnnotationSource]
 	switch {
+	case introduces:
+		a := w.introduced(write.Object)
+		t.Next, t.NextGiven = a.Fingerprint, source != ""
+		if !t.Trusts(a.Fingerprint) {
+			t.Trusted = append(slices.Clone(t.Trusted), a)
+		}
 	case t.Next != "":
-		t.Trusted = []facts.Authority{t.Trusted[1], t.Trusted[0]}
-		t.Signer, t.Next = t.Next, ""
-	case len(t.Trusted) > 1:
-		t.Trusted = t.Trusted[:1]
+		i := slices.IndexFunc(t.Trusted, func(a facts.Authority) bool { return a.Fingerprint == t.Next })
+		t.Trusted = slices.Concat(t.Trusted[i:i+1], t.Trusted[:i], t.Trusted[i+1:])
+		t.Signer, t.Given, t.Next, t.NextGiven = t.Next, t.NextGiven, "", false
 	default:
-		a := w.authority()
-		t.Next, t.Trusted = a.Fingerprint, append(slices.Clone(t.Trusted), a)
+		t.Trusted = t.Trusted[:1]
 	}
 	t.Bundle = strings.Join(t.Fingerprints(), pemEnd) + pemEnd
 	w.snapshot.Trust[name] = t

@@ -404,7 +404,7 @@ func (w *world) remove(write plan.Write) {
 	case *corev1.Secret:
 		delete(w.snapshot.Shared.Secrets, o.Name)
 	case *unstructured.Unstructured:
-		delete(w.snapshot.Given, strings.TrimSuffix(o.GetName(), v1alpha1.IssuedName("")))
+		delete(w.snapshot.Given, o.GetName())
 	case *corev1.Service:
 		delete(w.snapshot.Shared.Services, o.Name)
 	case *rbacv1.RoleBinding:

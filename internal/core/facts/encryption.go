@@ -161,6 +161,11 @@ func (s *Snapshot) AsksForCertificates() bool {
 		next != nil && next.ClientCertificates == v1alpha1.ClientCertificatesRequired
 }
 
+// Calls says that nodes show what they have for a use as clients, too.
+func (s *Snapshot) Calls(use v1alpha1.CertificateUse) bool {
+	return use == v1alpha1.UseInternode || s.AsksForCertificates()
+}
+
 // MayEncrypt says that the ring has certificates for a use, or may be to: their Secrets matter.
 func (s *Snapshot) MayEncrypt(use v1alpha1.CertificateUse) bool {
 	if !s.begun() && (s.Ledger == nil || s.Ledger.MadeWith == nil) {

@@ -37,10 +37,11 @@ type Snapshot struct {
 	// Trust is what Secrets with certificates of Cassandra hold, by their names. Where the user has
 	// certificates of his own, that of the authority is what those say.
 	Trust map[string]Trust
-	// Given are the certificates for clients that Helenus does not sign, by nodes; one for all
-	// nodes has no name. NoIssuer says why cert-manager cannot sign any; empty if it can.
+	// Given are the certificates that Helenus does not sign, by what cert-manager calls them; one
+	// for clients of all nodes has no name. NoIssuer says why cert-manager cannot sign any for a
+	// use; empty if it can.
 	Given    map[string]Given
-	NoIssuer string
+	NoIssuer map[v1alpha1.CertificateUse]string
 	// Passwords of a ring that asks for them, or is to.
 	Passwords Passwords
 	// Ledger as it is; nil if there is none.

@@ -27,6 +27,9 @@ type Trust struct {
 	MadeAt time.Time
 	// Bundle is the text of Trusted.
 	Bundle string
+	// Given says that the signer of an authority is an issuer's, and NextGiven that the next one
+	// is: there is no key of it.
+	Given, NextGiven bool
 }
 
 // Given is a certificate that Helenus has not signed, in a Secret.
@@ -54,13 +57,16 @@ func SourceOf(leaf *corev1.Secret) string {
 	return name
 }
 
-// GivenTo a node.
-func (s *Snapshot) GivenTo(node string) Given {
-	if one, found := s.Given[""]; found {
+// GivenTo a node for a use.
+func (s *Snapshot) GivenTo(use v1alpha1.CertificateUse, node string) Given {
+	if one, found := s.Given[""]; found && use == v1alpha1.UseClients {
 		return one
 	}
-	return s.Given[node]
+	return s.Given[v1alpha1.IssuedName(node, use)]
 }
+
+// Usable says that it can be copied.
+func (g Given) Usable() bool { return g.Secret != "" && !g.Missing && g.Problem == "" }
 
 // Source is what a copy of it says of where it comes from.
 func (g Given) Source() string { return g.Secret + " " + g.Content }
@@ -102,12 +108,14 @@ func (t Trust) Stage(fingerprint string) v1alpha1.AuthorityStage {
 	}
 }
 
-// Proves says that a node is known to show a certificate that was signed as an authority signs now,
-// and to trust whom it says: by the word of the agent of its present pod.
+// Proves says that the agent of the present pod of a node has said that it trusts whom an authority
+// says and, unless another one is being introduced, that it shows a certificate of the one that
+// signs now.
 func (n *Node) Proves(use v1alpha1.CertificateUse, t Trust) bool {
 	agent := n.CurrentAgent()
 	return agent != nil && agent.Ring != nil && agent.Ring.Mode == ModeNormal && n.StatusIsCurrent() &&
 		slices.ContainsFunc(n.Record.Status.Certificates, func(c v1alpha1.CertificateStatus) bool {
-			return c.Use == use && c.Authority == t.Signer && slices.Equal(c.Trusted, t.Fingerprints())
+			return c.Use == use && (c.Authority == t.Signer || t.Next != "") &&
+				slices.Equal(c.Trusted, t.Fingerprints())
 		})
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -28,13 +29,13 @@ func certificatesAreProven(r Rotating) []Finding {
 	for _, name := range r.Names {
 		if n := r.Nodes.Nodes[name]; !n.Proves(r.Use, r.Trust) {
 			out = append(out, Finding{Nodes: []string{name}, Message: fmt.Sprintf(
-				"node %s has not proven its certificate for %s: %s", name, r.Use, whyNotProven(n, r.Use))})
+				"node %s has not proven its certificate for %s: %s", name, r.Use, whyNotProven(n, r))})
 		}
 	}
 	return out
 }
 
-func whyNotProven(n *facts.Node, use v1alpha1.CertificateUse) string {
+func whyNotProven(n *facts.Node, r Rotating) string {
 	agent := n.CurrentAgent()
 	switch {
 	case agent == nil:
@@ -44,11 +45,13 @@ func whyNotProven(n *facts.Node, use v1alpha1.CertificateUse) string {
 	}
 	for _, c := range n.Record.Status.Certificates {
 		switch {
-		case c.Use != use:
+		case c.Use != r.Use:
 		case c.Problem != "":
 			return c.Problem
 		case c.Authority == "":
 			return "if its agent is of an earlier release of Helenus, delete its pod"
+		case slices.Equal(c.Trusted, r.Trust.Fingerprints()):
+			return "cert-manager has signed none for it by the new authority yet"
 		}
 	}
 	return "Cassandra does not show it yet"

@@ -27,12 +27,11 @@ func IssuerKind(of *v1alpha1.CertificateIssuer) schema.GroupVersionKind {
 }
 
 // Issued has cert-manager sign what a node shows to clients, with the names and the address by
-// which they reach it.
-func Issued(cluster *v1alpha1.CassandraCluster, record *v1alpha1.CassandraNode,
+// which they reach it, or what it shows to other nodes, which look at no names.
+func Issued(cluster *v1alpha1.CassandraCluster, use v1alpha1.CertificateUse, record *v1alpha1.CassandraNode,
 	address string) *unstructured.Unstructured {
-	owner, issuer := OwnerOf(cluster), cluster.Spec.ClientsIssuer()
-	metadata := &metav1.PartialObjectMetadata{ObjectMeta: owner.meta(v1alpha1.IssuedName(record.Name),
-		string(v1alpha1.UseClients))}
+	owner, issuer, name := OwnerOf(cluster), cluster.Spec.Issuer(use), v1alpha1.IssuedName(record.Name, use)
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: owner.meta(name, string(use))}
 	metadata.SetGroupVersionKind(CertificateKind)
 	metadata.OwnerReferences = RecordReference(record)
 	metadata.Labels[v1alpha1.LabelNode] = record.Name
@@ -40,25 +39,27 @@ func Issued(cluster *v1alpha1.CassandraCluster, record *v1alpha1.CassandraNode,
 	if err != nil {
 		panic(fmt.Sprintf("convert metadata: %v", err)) // only texts: cannot happen
 	}
-	names := []any{}
-	for _, name := range ClientNames(owner, record) {
-		names = append(names, name)
-	}
-	addresses := []any{"127.0.0.1", "::1"}
-	if _, err := netip.ParseAddr(address); err == nil {
-		addresses = append(addresses, address)
-	}
 	life, kind := max(cluster.Spec.CertificateLifetime(), shortestIssued), IssuerKind(issuer)
-	whole["spec"] = map[string]any{
-		"secretName":  v1alpha1.IssuedName(record.Name),
+	spec := map[string]any{
+		"secretName":  name,
 		"issuerRef":   map[string]any{"name": issuer.Name, "kind": kind.Kind, "group": kind.Group},
-		"dnsNames":    names,
-		"ipAddresses": addresses,
+		"dnsNames":    []any{record.Name},
 		"duration":    life.String(),
 		"renewBefore": (life / 3).String(),
 		"usages":      []any{"digital signature", "server auth", "client auth"},
 		"privateKey": map[string]any{"algorithm": "ECDSA", "size": int64(256), "encoding": "PKCS8",
 			"rotationPolicy": "Always"},
 	}
+	if use == v1alpha1.UseClients {
+		names, addresses := []any{}, []any{"127.0.0.1", "::1"}
+		for _, name := range ClientNames(owner, record) {
+			names = append(names, name)
+		}
+		if _, err := netip.ParseAddr(address); err == nil {
+			addresses = append(addresses, address)
+		}
+		spec["dnsNames"], spec["ipAddresses"] = names, addresses
+	}
+	whole["spec"] = spec
 	return &unstructured.Unstructured{Object: whole}
 }

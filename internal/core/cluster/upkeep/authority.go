@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -29,6 +30,11 @@ func (k *Keeper) uses() []v1alpha1.CertificateUse {
 type leaf struct {
 	secret *corev1.Secret
 	trust  facts.Trust
+}
+
+// own says that a certificate comes from an authority of the user's of which there is no Secret.
+func (l leaf) own(use v1alpha1.CertificateUse) bool {
+	return use == v1alpha1.UseClients && facts.SourceOf(l.secret) != ""
 }
 
 // leaves are the certificates for a use, of each of Records, and what their authority says.
@@ -59,10 +65,16 @@ func (k *Keeper) authorities() {
 	k.unsigned = map[v1alpha1.CertificateUse]bool{}
 	k.used = k.uses()
 	for _, use := range k.used {
-		if !k.Cluster.Spec.HasOwn(use) {
+		own := k.Cluster.Spec.HasOwn(use)
+		if !own {
 			k.authority(use)
-		} else if reason, err := k.checkGiven(); err != nil {
-			k.unsigned[use] = true
+		}
+		reason, err := k.checkGiven(use)
+		k.unsigned[use] = k.unsigned[use] || own && err != nil
+		if err == nil {
+			reason, err = v1alpha1.ReasonInvalidSpec, k.checkIssued(use)
+		}
+		if err != nil {
 			k.draft.Stall(reason, "%s. Nodes keep what they have", err)
 		}
 	}
@@ -77,8 +89,8 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	have := k.Shared.Secrets[want.Name]
 	var signed, copied bool
 	for _, leaf := range k.leavesOf(use).of {
-		copied = copied || facts.SourceOf(leaf.secret) != ""
-		signed = signed || leaf.secret != nil && facts.SourceOf(leaf.secret) == ""
+		copied = copied || leaf.own(use)
+		signed = signed || leaf.secret != nil && !leaf.own(use)
 	}
 	switch {
 	case have != nil && k.Edited[want.Name]:
@@ -99,6 +111,14 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 	case have != nil:
 		ensure(k, k.Shared.Secrets, want, func(*corev1.Secret, *corev1.Secret) bool { return true }, edited)
 	case !signed:
+		if k.Cluster.Spec.Issuer(use) != nil {
+			given, found := k.latest(use)
+			k.unsigned[use] = true // until it is there: it cannot sign
+			if !found {
+				return
+			}
+			want.Annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
+		}
 		k.issue(plan.Write{Verb: plan.IssueAuthority, Object: want})
 		if k.Begun() && !copied {
 			k.draft.Event(corev1.EventTypeWarning, "AuthorityRenewed",
@@ -121,7 +141,7 @@ func (k *Keeper) authority(use v1alpha1.CertificateUse) {
 func (k *Keeper) foreign(use v1alpha1.CertificateUse) string {
 	all := k.leavesOf(use)
 	for _, leaf := range all.of {
-		if signer := leaf.trust.Signer; leaf.secret != nil && facts.SourceOf(leaf.secret) == "" && signer != "" &&
+		if signer := leaf.trust.Signer; leaf.secret != nil && !leaf.own(use) && signer != "" &&
 			!all.authority.Trusts(signer) {
 			return leaf.secret.Name
 		}
@@ -145,38 +165,41 @@ func (k *Keeper) certificates(i int, n *facts.Node) {
 		if !k.unsigned[use] {
 			k.certificate(n, use, k.leavesOf(use).of[i], k.leavesOf(use).authority)
 		}
-	}
-	if c := k.Given[n.Name].Certificate; c != nil && k.Cluster.Spec.ClientsIssuer() == nil {
-		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(c), UID: c.GetUID(),
-			Why: "the spec names no issuer"})
+		k.given(n, use)
 	}
 }
 
 func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse, is leaf, trust facts.Trust) {
 	have := is.secret
 	annotated, address := have != nil, ""
-	of, given, isGiven := trust, facts.Given{}, k.Cluster.Spec.HasOwn(use)
-	if isGiven {
-		if given = k.GivenTo(n.Name); !k.given(n, given) {
+	own, of, source := k.Cluster.Spec.HasOwn(use), trust, ""
+	given := k.GivenTo(use, n.Name)
+	switch {
+	case own && (!given.Usable() || k.shared(use, given)):
+		return
+	case own:
+		source, of = given.Source(), given.Trust
+	case trust.Given:
+		if source = k.copied(is, given, trust); source == "" {
 			return
 		}
-		annotated = have != nil && have.Annotations[v1alpha1.AnnotationSource] == given.Source()
-		of = given.Trust
-	} else if use == v1alpha1.UseClients {
+		of.Signer = is.trust.Signer // whichever is trusted
+	case use == v1alpha1.UseClients:
 		if have != nil {
 			address = have.Annotations[v1alpha1.AnnotationAddress]
 		}
 		if n.Pod != nil && n.Pod.Status.PodIP != "" {
 			address = n.Pod.Status.PodIP
 		}
-		annotated = have != nil && have.Annotations[v1alpha1.AnnotationAddress] == address && facts.SourceOf(have) == ""
+		annotated = have != nil && have.Annotations[v1alpha1.AnnotationAddress] == address
 	}
+	annotated = annotated && have.Annotations[v1alpha1.AnnotationSource] == source
 	if use == v1alpha1.UseClients && have != nil && k.keeps(is, given.Secret, of.Signer, trust) {
 		return
 	}
 	if annotated && !k.Edited[have.Name] && facts.Owned(have, string(n.Record.UID)) &&
 		render.HasCertificateLabels(have.Labels, k.Owner(), use, n.Record) && is.trust.Same(of) {
-		if isGiven {
+		if source != "" {
 			return
 		}
 		renew, err := time.Parse(time.RFC3339, have.Annotations[v1alpha1.AnnotationRenewAfter])
@@ -186,14 +209,15 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse, is leaf
 		}
 	}
 	want := render.CertificateSecret(k.Owner(), use, n.Record)
+	want.Annotations = map[string]string{}
+	if source != "" || facts.SourceOf(have) != "" {
+		want.Annotations[v1alpha1.AnnotationSource] = source
+	}
 	switch {
-	case isGiven:
-		want.Annotations = map[string]string{v1alpha1.AnnotationSource: given.Source()}
-	case use == v1alpha1.UseClients:
-		want.Annotations = map[string]string{v1alpha1.AnnotationAddress: address}
-		if facts.SourceOf(have) != "" {
-			want.Annotations[v1alpha1.AnnotationSource] = ""
-		}
+	case use == v1alpha1.UseInternode:
+		want.Annotations[v1alpha1.AnnotationSince] = k.Now.UTC().Format(time.RFC3339)
+	case use == v1alpha1.UseClients && source == "":
+		want.Annotations[v1alpha1.AnnotationAddress] = address
 	}
 	w := plan.Write{Verb: plan.IssueCertificate, Object: want, Node: n.Name}
 	if have != nil {
@@ -204,53 +228,86 @@ func (k *Keeper) certificate(n *facts.Node, use v1alpha1.CertificateUse, is leaf
 	k.issue(w)
 }
 
+// copied is the source of a certificate between nodes, whose authority is an issuer's: what is
+// signed for the node, if every node trusts who has signed it, else what the node has. Empty if
+// there is neither.
+func (k *Keeper) copied(is leaf, given facts.Given, trust facts.Trust) string {
+	switch {
+	case given.Usable() && trust.Trusts(given.Trust.Signer) && given.Trust.Signer != trust.Next:
+		return given.Source()
+	case is.secret == nil || k.Edited[is.secret.Name]:
+		return ""
+	case slices.Equal(is.trust.Fingerprints(), trust.Fingerprints()):
+		return is.secret.Annotations[v1alpha1.AnnotationSource]
+	default:
+		return facts.Given{Secret: is.secret.Name, Content: is.secret.Annotations[v1alpha1.AnnotationContent]}.Source()
+	}
+}
+
 // givenAgain is when a certificate of the user's own is looked at again: it sends no event.
 const givenAgain = time.Minute
 
-// given sees to it that a node is given a certificate that Helenus does not sign, and says that one
-// is there.
-func (k *Keeper) given(n *facts.Node, given facts.Given) bool {
-	k.draft.WakeIn(givenAgain)
-	if k.Cluster.Spec.ClientsIssuer() != nil {
-		address := ""
-		if n.Pod != nil {
-			address = n.Pod.Status.PodIP
-		}
-		want, have := render.Issued(k.Cluster, n.Record, address), given.Certificate
-		if have == nil || !equality.Semantic.DeepDerivative(want.Object["spec"], have.Object["spec"]) ||
-			!facts.Owned(have, string(n.Record.UID)) {
+// given sees to it that a node is given a certificate that Helenus does not sign, if the spec says
+// so.
+func (k *Keeper) given(n *facts.Node, use v1alpha1.CertificateUse) {
+	given := k.GivenTo(use, n.Name)
+	have := given.Certificate
+	switch {
+	case k.Cluster.Spec.Issuer(use) != nil:
+		if want, asked := k.asked(n, use); !asked && k.NoIssuer[use] == "" {
 			k.draft.Write(plan.Write{Verb: plan.ApplyOther, Object: want, Node: n.Name,
-				Why: "cert-manager is to sign what it shows to clients"})
+				Why: "cert-manager is to sign its certificate for " + string(use)})
 		}
+	case have != nil:
+		k.draft.Write(plan.Write{Verb: plan.Delete, Object: plan.Named(have), UID: have.GetUID(),
+			Why: "the spec names no issuer"})
+		return
+	case !k.Cluster.Spec.HasOwn(use):
+		return
 	}
-	if given.Missing || given.Problem != "" || given.Secret == "" {
+	if k.draft.WakeIn(givenAgain); !given.Usable() {
 		k.draft.WakeIn(issuedAgain)
-		return false
 	}
-	return true
 }
 
 // issuedAgain is when a certificate is looked at again that cert-manager is to sign.
 const issuedAgain = 5 * time.Second
 
-// checkCertificates refuses, before a ring is made, certificates that it cannot be made with.
-func (k *Keeper) checkCertificates() (string, error) {
-	if !k.Cluster.Spec.HasOwn(v1alpha1.UseClients) || k.Begun() || k.LedgerLost ||
-		!slices.Contains(k.uses(), v1alpha1.UseClients) {
-		return "", nil
+// asked says that cert-manager is asked for what a node is to have, and for what.
+func (k *Keeper) asked(n *facts.Node, use v1alpha1.CertificateUse) (*unstructured.Unstructured, bool) {
+	have, address := k.GivenTo(use, n.Name).Certificate, ""
+	if n.Pod != nil {
+		address = n.Pod.Status.PodIP
 	}
-	return k.checkGiven()
+	want := render.Issued(k.Cluster, use, n.Record, address)
+	return want, have != nil && facts.Owned(have, string(n.Record.UID)) &&
+		equality.Semantic.DeepDerivative(want.Object["spec"], have.Object["spec"])
 }
 
-// checkGiven refuses certificates for clients that nodes cannot have, with the reason and in words.
-func (k *Keeper) checkGiven() (string, error) {
-	const field = "spec.security.encryption.certificates.clients"
-	given := k.Given[""]
+// checkCertificates refuses, before a ring is made, certificates that it cannot be made with.
+func (k *Keeper) checkCertificates() (string, error) {
+	if k.Begun() || k.LedgerLost {
+		return "", nil
+	}
+	for _, use := range k.uses() {
+		if reason, err := k.checkGiven(use); err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
+// checkGiven refuses certificates that nodes cannot have, with the reason and in words.
+func (k *Keeper) checkGiven(use v1alpha1.CertificateUse) (string, error) {
+	field, given := certificatesField+string(use), facts.Given{}
+	if k.Cluster.Spec.HasOwn(use) {
+		given = k.Given[""]
+	}
 	switch {
-	case k.NoIssuer != "":
+	case k.NoIssuer[use] != "":
 		k.draft.WakeIn(secretsAgain)
 		return v1alpha1.ReasonIssuerNotFound, fmt.Errorf("%s.issuerRef: %s: create it, with cert-manager, or take the "+
-			"field out and Helenus signs certificates", field, k.NoIssuer)
+			"field out and Helenus signs certificates", field, k.NoIssuer[use])
 	case given.Missing:
 		k.draft.WakeIn(secretsAgain)
 		return v1alpha1.ReasonInvalidSpec, fmt.Errorf("%s.secretName is %s, and there is no such Secret: create one "+
@@ -259,8 +316,57 @@ func (k *Keeper) checkGiven() (string, error) {
 	case given.Problem != "":
 		k.draft.WakeIn(secretsAgain)
 		return v1alpha1.ReasonInvalidSpec, fmt.Errorf("%s.secretName: Secret %s %s", field, given.Secret, given.Problem)
+	case k.shared(use, given):
+		return v1alpha1.ReasonInvalidSpec, fmt.Errorf("%s.secretName: Secret %s %s", field, given.Secret, isShared)
 	}
 	return "", nil
+}
+
+const (
+	certificatesField = "spec.security.encryption.certificates."
+	isShared          = "is of an authority by which nodes know each other and clients know them: these could " +
+		"join the ring. Use two"
+)
+
+// checkIssued refuses what an issuer has signed and nodes cannot have.
+func (k *Keeper) checkIssued(use v1alpha1.CertificateUse) error {
+	if k.Cluster.Spec.Issuer(use) == nil {
+		return nil
+	}
+	for _, n := range k.Records() {
+		given := k.GivenTo(use, n.Name)
+		problem := given.Problem
+		if k.shared(use, given) {
+			problem = isShared
+		}
+		if given.Content != "" && problem != "" {
+			return fmt.Errorf("%s%s.issuerRef: Secret %s %s", certificatesField, use, given.Secret, problem)
+		}
+	}
+	return nil
+}
+
+// shared says that a certificate is of an authority that both nodes and clients would know.
+func (k *Keeper) shared(use v1alpha1.CertificateUse, given facts.Given) bool {
+	internode := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseInternode)]
+	if use == v1alpha1.UseClients {
+		return slices.ContainsFunc(given.Trust.Fingerprints(), internode.Trusts)
+	}
+	clients := k.Trust[v1alpha1.AuthorityName(k.Cluster.Name, v1alpha1.UseClients)]
+	return clients.Trusts(given.Trust.Signer) && !internode.Trusts(given.Trust.Signer)
+}
+
+// latest is the newest certificate that the issuer of the spec has signed for a use.
+func (k *Keeper) latest(use v1alpha1.CertificateUse) (out facts.Given, found bool) {
+	for _, n := range k.Records() {
+		if g := k.GivenTo(use, n.Name); !g.Usable() || k.shared(use, g) ||
+			found && !g.Trust.MadeAt.After(out.Trust.MadeAt) {
+			continue
+		} else if _, asked := k.asked(n, use); asked {
+			out, found = g, true
+		}
+	}
+	return out, found
 }
 
 // keeps says that a node still has a certificate from elsewhere than the spec says: while that is
@@ -288,10 +394,12 @@ func (k *Keeper) noticeCertificates() {
 	near := min(k.Cluster.Spec.CertificateLifetime()/4, facts.LongestNear)
 	var names, why []string
 	for _, n := range k.Records() {
-		if g := k.Given[n.Name]; g.Problem != "" && g.Certificate != nil &&
-			k.Now.After(g.Certificate.GetCreationTimestamp().Add(notIssuedFor)) {
-			names = append(names, n.Name)
-			why = append(why, fmt.Sprintf("that of node %s for clients: %s", n.Name, g.Problem))
+		for _, use := range k.used {
+			if g := k.GivenTo(use, n.Name); g.Problem != "" && g.Certificate != nil &&
+				k.Now.After(g.Certificate.GetCreationTimestamp().Add(notIssuedFor)) {
+				names = append(names, n.Name)
+				why = append(why, fmt.Sprintf("that of node %s for %s: %s", n.Name, use, g.Problem))
+			}
 		}
 		for _, c := range n.Record.Status.Certificates {
 			said := c.Problem

@@ -37,26 +37,27 @@ func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
 		return
 	}
 	trust := k.Trust[secret.Name]
+	source, due := k.successor(use, trust)
 	switch {
 	case len(trust.Trusted) == 0: // it cannot be read
 		return
+	case due:
+		k.turn(secret, "another authority is introduced", &source)
+		return
 	case len(trust.Trusted) == 1:
-		if due := k.due(use, trust.Trusted[0]); k.Now.Before(due) {
-			k.draft.WakeIn(due.Sub(k.Now))
-			return
-		}
-		k.turn(secret, "another authority is introduced")
 		return
 	}
 	about := guard.Rotating{Nodes: guard.Nodes{Snapshot: k.Snapshot}, Use: use, Trust: trust}
 	fresh := false
 	for i, n := range k.Records() {
-		if n.Record.Spec.Member == nil && n.Record.Spec.Join == nil {
+		leaf := k.leavesOf(use).of[i].trust
+		if n.Record.Spec.Member == nil && n.Record.Spec.Join == nil &&
+			(trust.Next != "" || leaf.Signer == "" || leaf.Signer == trust.Signer) {
 			continue // it has no part in the ring, and starts with what the Secret has then
 		}
 		about.Names = append(about.Names, n.Name)
-		leaf := k.leavesOf(use).of[i].trust
-		fresh = fresh || !leaf.Same(trust) || k.Now.Before(leaf.MadeAt.Add(broughtIn))
+		fresh = fresh || !slices.Equal(leaf.Fingerprints(), trust.Fingerprints()) ||
+			k.Now.Before(leaf.MadeAt.Add(broughtIn))
 	}
 	refusals := guard.Check(about, rules.Authority...)
 	var ends time.Time
@@ -69,7 +70,7 @@ func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
 		next, what = "the authority before is dropped", "the authority before is to be dropped for "+string(use)
 	}
 	if len(refusals) == 0 && !held {
-		k.turn(secret, next)
+		k.turn(secret, next, nil)
 		return
 	}
 	k.draft.WakeIn(secretsAgain)
@@ -79,6 +80,32 @@ func (k *Keeper) rotate(rules guard.Rules, use v1alpha1.CertificateUse) {
 	for _, r := range refusals {
 		k.draft.Block("Authorities", r.Reason, r.Nodes, "%s: %s. Waits until %s", what, r.Message, r.Until)
 	}
+}
+
+// mostTrusted is how many authorities there are at a time at most.
+const mostTrusted = 4
+
+// successor says that another authority is to be introduced: with the source of an issuer's, or
+// one that Helenus makes.
+func (k *Keeper) successor(use v1alpha1.CertificateUse, trust facts.Trust) (source string, due bool) {
+	last, given := trust.Signer, trust.Given
+	if trust.Next != "" {
+		last, given = trust.Next, trust.NextGiven
+	}
+	switch {
+	case k.SpecRejected, len(trust.Trusted) == 0, len(trust.Trusted) >= mostTrusted:
+	case k.Cluster.Spec.Issuer(use) != nil:
+		issued, found := k.latest(use)
+		return issued.Source(), found && issued.Trust.Signer != last
+	case given:
+		return "", true
+	}
+	if len(trust.Trusted) != 1 || given {
+		return "", false
+	}
+	at := k.due(use, trust.Trusted[0])
+	k.draft.WakeIn(at.Sub(k.Now))
+	return "", !k.Now.Before(at)
 }
 
 // due is when an authority is replaced. A person's time counts for those that were made before it.
@@ -92,10 +119,13 @@ func (k *Keeper) due(use v1alpha1.CertificateUse, of facts.Authority) time.Time 
 }
 
 // turn has the authority go on to its next stage, by the evidence of what is there now.
-func (k *Keeper) turn(secret *corev1.Secret, what string) {
+func (k *Keeper) turn(secret *corev1.Secret, what string, introduced *string) {
 	use := v1alpha1.CertificateUse(secret.Labels[v1alpha1.LabelComponent])
 	object := render.CertificateSecret(k.Owner(), use, nil)
 	object.Annotations = map[string]string{v1alpha1.AnnotationContent: secret.Annotations[v1alpha1.AnnotationContent]}
+	if introduced != nil {
+		object.Annotations[v1alpha1.AnnotationSource] = *introduced
+	}
 	k.draft.Write(plan.Write{Verb: plan.RotateAuthority, Object: object, UID: secret.UID, Live: true, Why: what})
 	k.draft.Event(corev1.EventTypeNormal, "AuthorityRotated", "%s: %s", authorityInWords[use], what)
 	k.draft.WakeIn(time.Second)
