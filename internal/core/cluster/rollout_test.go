@@ -235,6 +235,33 @@ func TestWhoIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A member whose disk was lost while it restarted does not restart, and no roll-out waits for that.
+func TestARestartEndsWithTheDisk(t *testing.T) {
+	w := inSoak(t)
+	w.now = w.now.Add(time.Minute)
+	n := w.snapshot.Nodes[three[2]]
+	for range 50 {
+		if n = w.snapshot.Nodes[three[2]]; n.Record.Spec.Restart != nil {
+			break
+		}
+		w.pass()
+	}
+	if n.Record.Spec.Restart == nil {
+		t.Fatal("its turn does not come")
+	}
+	agent := w.running[n.Pod.UID]
+	agent.Ring, agent.Process, agent.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+	agent.Disk = v1alpha1.DiskEmpty
+	w.agents()
+	w.snapshot.Nodes[three[2]].Record.Status.Restart.FinishedAt = nil
+	w.rolledOut()
+	for range 5 {
+		if made := w.pass(); len(made.Finished) > 0 {
+			t.Fatalf("another roll-out:\n%s", made)
+		}
+	}
+}
+
 // A change that needs a restart and comes while one that needs none reaches all nodes at once is
 // tried on the first node alone.
 func TestARestartThatComesWhileAllAreChangedAtOnce(t *testing.T) {

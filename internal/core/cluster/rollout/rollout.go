@@ -249,14 +249,15 @@ func (p *pass) workOutDiffering() []differing {
 		if n == nil || p.Ledger.Members[name] == "" || p.keptDown(n) {
 			continue
 		}
+		restart := n.Record.Spec.Restart != nil && !lost(n) // else it ends when the disk is replaced
 		switch {
-		case n.Record.Spec.State == v1alpha1.StateStopped || unfinishedRestart(n) || p.closedForRoles(n):
+		case n.Record.Spec.State == v1alpha1.StateStopped || restart && unfinishedRestart(n) || p.closedForRoles(n):
 			out = append(out, differing{name, true})
 		case p.changeOf(n) != nothing:
 			if !p.VolumesGrow(n, p.wanted(n)) { // else out of turn; what else differs is looked at after that
 				out = append(out, differing{name, false})
 			}
-		case n.Record.Spec.Restart != nil: // to be forgotten
+		case restart: // to be forgotten
 			out = append(out, differing{name, true})
 		}
 	}
