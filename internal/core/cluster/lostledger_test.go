@@ -186,3 +186,37 @@ func TestALostLedgerOfADatacenterThatIsAdded(t *testing.T) {
 		}
 	}
 }
+
+// A member whose rack was out of the spec while the ledger was rebuilt has its record later.
+func TestAMemberThatTheLedgerLacks(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world, n *facts.Node)
+		noted  bool
+	}{
+		"a member":                  {func(*world, *facts.Node) {}, true},
+		"one that was replaced":     {func(w *world, n *facts.Node) { w.snapshot.Ledger.Replaced = []string{n.Agent.HostID} }, false},
+		"one that is not NORMAL":    {func(_ *world, n *facts.Node) { n.Agent.Ring.Mode = facts.ModeJoining }, false},
+		"one with another's disk":   {func(_ *world, n *facts.Node) { n.Agent.Disk = v1alpha1.DiskLeft }, false},
+		"one that nobody sees":      {func(_ *world, n *facts.Node) { n.Agent.HostID = "another" }, false},
+		"one that has left its pod": {func(_ *world, n *facts.Node) { n.Agent = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			n := w.snapshot.Nodes[third]
+			id := n.Agent.HostID
+			delete(w.snapshot.Ledger.Members, third)
+			n.Record.Spec.Member = nil
+			c.change(w, n)
+			made := next(w)
+			noted := ""
+			for _, write := range made.Writes {
+				if write.Ledger != nil {
+					noted = write.Ledger.Members[third]
+				}
+			}
+			if (noted == id) != c.noted || noted != "" && !c.noted {
+				t.Errorf("noted %q, want %q: %t\n%s", noted, id, c.noted, made)
+			}
+		})
+	}
+}

@@ -2,6 +2,8 @@ package safeguard
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -70,10 +72,14 @@ func allLostWhileAway() *trial.Scenario {
 		trial.Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], true); return nil },
 			Until: notServing, Within: 10 * time.Minute},
 		trial.Act{Name: "delete", Do: func(w *world.World) error {
+			members := ledgerOf(w).Members
 			if err := loseLedgerAnd(w, w.Server.Objects("CassandraNode")...); err != nil {
 				return err
 			}
 			w.Line.RunFor(3 * time.Minute)
+			if l := ledgerOf(w); l != nil && !maps.Equal(l.Members, members) {
+				return fmt.Errorf("the members %v are rebuilt as %v", members, l.Members)
+			}
 			return nil
 		}},
 		trial.Act{Name: "heal", Do: func(w *world.World) error { w.Heal(w.Kube.Hosts()[0]); return nil },
@@ -88,5 +94,5 @@ func TestALostLedgerIsRebuiltFromAllDisks(t *testing.T) {
 	away := world.Wrap{Asker: func(_ *world.Operator, t observe.Target, a observe.Asker) observe.Asker {
 		return hasty{a, t}
 	}}
-	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: away}, "act heal is not over")
+	caught(t, trial.Trial{Scenario: s, Seed: 1, Wrap: away}, "are rebuilt as")
 }

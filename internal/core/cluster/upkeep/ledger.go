@@ -32,7 +32,7 @@ func (k *Keeper) KeepLedger() plan.Result {
 			!render.Within(render.Ledger(k.Owner(), nil).Labels, m.Labels) {
 			k.putLedger(false, "somebody edited its labels", func(*ledger.Ledger) {})
 		}
-		return plan.Nothing()
+		return k.noteMembers()
 	}
 	fresh := &ledger.Ledger{ClusterUID: k.Cluster.UID}
 	if !k.anyNodeObject() {
@@ -58,6 +58,38 @@ func (k *Keeper) KeepLedger() plan.Result {
 		plan.Write{Verb: plan.Event, EventType: "Warning", Reason: v1alpha1.ReasonLedgerLost,
 			Why: "the ledger was lost; it was rebuilt from the records and the disks"})
 	return plan.Acting("rebuilding the ledger")
+}
+
+// noteMembers adds to the ledger those that it lacks: it was lost, and rebuilt while neither a
+// record nor the spec told of them. A member sees them as one, and their disks are of this cluster.
+func (k *Keeper) noteMembers() plan.Result {
+	ring, known, found := k.AnyRing(), slices.Collect(maps.Values(k.Ledger.Members)), map[string]string{}
+	if s := k.Ledger.Step; ring == nil || s != nil && (s.Kind == ledger.FormRing || s.Kind == ledger.AdoptRing) {
+		return plan.Nothing()
+	}
+	for _, n := range k.Records() {
+		agent, spec := n.CurrentAgent(), &n.Record.Spec
+		if agent == nil || agent.Ring == nil || agent.Ring.Mode != facts.ModeNormal ||
+			agent.Disk != v1alpha1.DiskMember || spec.State != v1alpha1.StateRunning ||
+			spec.Member != nil || spec.Join != nil ||
+			k.Ledger.Members[n.Name] != "" || slices.Contains(known, agent.HostID) ||
+			slices.Contains(k.Ledger.Replaced, agent.HostID) ||
+			slices.ContainsFunc(k.Ledger.Open(), func(s *ledger.Step) bool { return s.Has(n.Name) }) {
+			continue
+		}
+		if seen, is := ring.ByHostID(agent.HostID); is && seen.Live && seen.Member() {
+			found[n.Name] = agent.HostID
+		}
+	}
+	if len(found) == 0 {
+		return plan.Nothing()
+	}
+	names := slices.Sorted(maps.Keys(found))
+	k.putLedger(true, words.List(names, 3)+" is a member, and the ledger lacked it", func(l *ledger.Ledger) {
+		maps.Copy(l.Members, found)
+		l.Cleanup = slices.Compact(slices.Sorted(slices.Values(slices.Concat(l.Cleanup, names))))
+	})
+	return plan.Acting("the ledger lacked %s, which a member sees", words.List(names, 3))
 }
 
 // letDisksSpeak makes pods, and what they need: a disk says what it holds through a pod. By a spec
