@@ -267,7 +267,7 @@ func knownBy(fingerprint string) *tls.Config {
 		}}
 }
 
-// whoLeads asks at most once in a while, whoever asks here.
+// whoLeads finds the leader, and keeps the answer for leaderAge for all requests.
 func (p *Public) whoLeads(ctx context.Context) (Leader, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

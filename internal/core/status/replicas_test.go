@@ -71,12 +71,12 @@ func TestReplicas(t *testing.T) {
 			"no node can say what the ring is like"},
 		"no ring": {func(_, _ *facts.Node, s *facts.Snapshot) { s.Ledger = nil }, "shop", nil,
 			"the members are unknown: there is no ledger of a formed ring"},
-		"a replication that nobody knows": {func(n1, _ *facts.Node, _ *facts.Snapshot) {
+		"an unknown replication strategy": {func(n1, _ *facts.Node, _ *facts.Snapshot) {
 			n1.Agent.Ring.Keyspaces["shop"] = "OldStrategy {}"
 		}, "shop", at(2), `read the replication: keyspace shop: parse replication "OldStrategy {}": replication ` +
 			`strategy "OldStrategy" is not known: want NetworkTopologyStrategy, SimpleStrategy, LocalStrategy or ` +
 			"EverywhereStrategy"},
-		"a replication that nobody knows, of another": {func(n1, _ *facts.Node, s *facts.Snapshot) {
+		"an unknown replication strategy of another keyspace": {func(n1, _ *facts.Node, s *facts.Snapshot) {
 			one(s)
 			n1.Agent.Ring.Keyspaces["other"] = "OldStrategy {}"
 		}, "shop", at(2), "n2 dc1/r1 up 0; served dc1: " + needs + "(1,2] in dc1, 1 up"},
