@@ -365,6 +365,7 @@ func TestRollOutUnheard(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		err = ring.Until(t.Context(), time.Minute, "the node says that it is not ready", readiness(ring, names[0], false))
 		for end := time.Now().Add(50 * time.Second); err == nil && time.Now().Before(end); rest(t, time.Second) {
 			now := ring.Now(t.Context())
 			err = errors.Join(turn(now), readiness(ring, names[0], false)(now))

@@ -110,6 +110,8 @@ func All() []Setting {
 		{Key: "repair_session_max_tree_depth", Form: FormInteger, Bean: ss, Attribute: "RepairSessionMaxTreeDepth"},
 		{Key: "phi_convict_threshold", Form: FormNumber, Bean: beanFailureDetector, Attribute: "PhiConvictThreshold"},
 		{Key: "paxos_variant", Form: FormText, Bean: sp, Attribute: "PaxosVariant"},
+		{Key: "skip_paxos_repair_on_topology_change", Form: FormBoolean, Bean: ss,
+			Attribute: "SkipPaxosRepairOnTopologyChange"},
 
 		{Key: "native_transport_max_concurrent_connections", Form: FormInteger, Bean: sp,
 			Attribute: "NativeTransportMaxConcurrentConnections"},

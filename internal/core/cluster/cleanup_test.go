@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -146,8 +147,12 @@ func TestARackIsOfItsDatacenter(t *testing.T) {
 	}
 	w.settle()
 	v := viewOf(w)
+	rows := procedure.RepairRows(v, []string{firstOfRack, secondOfRack, ofNextRack, other})
+	if want := [][]string{{firstOfRack, ofNextRack}, {other}, {secondOfRack}}; !reflect.DeepEqual(rows, want) {
+		t.Errorf("in racks of two nodes at most these repair at a time: %v, want %v", rows, want)
+	}
 	v.Nodes[secondOfRack].Record = nil
-	rows := procedure.OnePerRack(v, []string{secondOfRack, firstOfRack, ofNextRack, other})
+	rows = procedure.OnePerRack(v, []string{secondOfRack, firstOfRack, ofNextRack, other})
 	if len(rows) != 2 || len(rows[0]) != 3 || !slices.Equal(rows[1], []string{secondOfRack}) {
 		t.Errorf("rows %v", rows)
 	}

@@ -406,9 +406,11 @@ func TestADatacenterIsAdded(t *testing.T) {
 					o.Arguments.KeyspaceReplication[0].Replication["dc2"] != 3) {
 				t.Errorf("extends %+v", o.Arguments.KeyspaceReplication)
 			}
-			if inside &&
-				!extendedEverywhere(o.Arguments.KeyspaceReplication, 3, "shop", "system_auth", "system_distributed",
-					"system_traces") {
+			extended := []string{"shop"}
+			if o.Type == v1alpha1.OperationRepair { // alone brings the system keyspaces
+				extended = append(extended, "system_auth", "system_distributed", "system_traces")
+			}
+			if inside && !extendedEverywhere(o.Arguments.KeyspaceReplication, 3, extended...) {
 				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
 			}
 		}
@@ -424,7 +426,7 @@ func TestADatacenterIsAdded(t *testing.T) {
 		}
 	}
 	if want := []string{"AlterSystemKeyspaces", "AlterKeyspaces", "Rebuild", "Rebuild", "Repair",
-		"Repair"}; !slices.Equal(did, want) {
+		"Repair", "Repair", "Repair"}; !slices.Equal(did, want) {
 		t.Errorf("did %v, want %v", did, want)
 	}
 	w.wantOpen()
@@ -565,6 +567,11 @@ func TestALostLedgerDoesNotEndWhatWasBegun(t *testing.T) {
 
 func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 	t.Helper()
+	adding := func(s *v1alpha1.CassandraClusterSpec) {
+		dc := added("dc2", 1, 1)
+		dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
+		s.Datacenters = append(s.Datacenters, dc)
+	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.CassandraClusterSpec)
 		until  func(*ledger.Step) bool
@@ -572,23 +579,15 @@ func whatWasBegunGoesOn(t *testing.T, lose func(*world)) {
 		"a join": {nodesPerRack(2), func(s *ledger.Step) bool {
 			return s.Kind == ledger.JoinNode && s.Stage == ledger.StageTickets
 		}},
-		"tickets of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
-		},
-			func(s *ledger.Step) bool { return s.Stage == ledger.StageTickets }},
-		"records of a datacenter": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
-		},
-			func(s *ledger.Step) bool { return s.Stage == ledger.StageFormed }},
-		"a datacenter that is rebuilt": {func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters = append(s.Datacenters, added("dc2", 1, 1))
-		},
-			func(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }},
-		"a clean-up": {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup }},
+		"tickets of a datacenter":      {adding, func(s *ledger.Step) bool { return s.Stage == ledger.StageTickets }},
+		"records of a datacenter":      {adding, func(s *ledger.Step) bool { return s.Stage == ledger.StageFormed }},
+		"a datacenter that is rebuilt": {adding, inRebuild},
+		"a clean-up":                   {nodesPerRack(2), func(s *ledger.Step) bool { return s.Kind == ledger.Cleanup }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+			w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}",
+				"shop": "NetworkTopologyStrategy {dc1=3}"})
 			w.change(c.change)
 			for i := 0; !slices.ContainsFunc(w.snapshot.Ledger.Open(), c.until); i++ {
 				if w.pass(); i > 100 {
@@ -639,7 +638,7 @@ func inRebuild(s *ledger.Step) bool { return s.Stage == ledger.StageRebuild }
 func TestNoNodeOfADatacenterIsForgottenWhileItsRecordIsAway(t *testing.T) {
 	const lost = "orders-dc2-r2-0"
 	w := formed(t)
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.change(w.withShop(added("dc2", 1, 1)))
 	w.until(inRebuild)
 	n := w.snapshot.Nodes[lost]
 	record := n.Record
@@ -726,12 +725,7 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t)
-			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
-			w.change(func(s *v1alpha1.CassandraClusterSpec) {
-				dc := added("dc2", 1, 1)
-				dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
-				s.Datacenters = append(s.Datacenters, dc)
-			})
+			w.change(w.withShop(added("dc2", 1, 1)))
 			w.until(inRebuild)
 			w.change(edit)
 			repaired := 0
@@ -759,7 +753,7 @@ func TestWhatADatacenterGetsIsDecidedOnce(t *testing.T) {
 // A step whose operation waits for a node that is down says so, and which node it is.
 func TestWhoKeepsAnOperationWaitingIsSaid(t *testing.T) {
 	w := formed(t)
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+	w.change(w.withShop(added("dc2", 1, 1)))
 	w.until(func(s *ledger.Step) bool { return s.Stage == ledger.StageKeyspaces })
 	lost := w.snapshot.Ledger.Step.Wave()[1]
 	w.absent[lost] = true

@@ -176,7 +176,7 @@ func TestALostLedgerOfADatacenterThatIsAdded(t *testing.T) {
 		joins bool
 	}{ledger.StageTickets: {ledger.StageTickets, true}, ledger.StageRebuild: {ledger.StageKeyspaces, false}} {
 		w := formed(t)
-		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 1, 1)) })
+		w.change(w.withShop(added("dc2", 1, 1)))
 		w.until(func(s *ledger.Step) bool { return s.Stage == stage })
 		w.snapshot.Ledger = nil
 		l, _ := rebuilt(t, w)

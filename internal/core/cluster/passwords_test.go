@@ -79,7 +79,7 @@ func TestARingWithPasswordsOpensLast(t *testing.T) {
 func TestAnAddedDatacenterProvesItsLogins(t *testing.T) {
 	w := withPasswords(t)
 	w.settle()
-	w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, added("dc2", 2, 2, 1)) })
+	w.change(w.withShop(added("dc2", 2, 2, 1)))
 	var did []v1alpha1.OperationType
 	proven := map[string]bool{}
 	for range 100 {

@@ -252,6 +252,13 @@ func added(name string, sizes ...int32) v1alpha1.Datacenter {
 	return dc
 }
 
+// withShop is a datacenter to which keyspace shop is extended, of which its nodes are rebuilt.
+func (w *world) withShop(dc v1alpha1.Datacenter) func(*v1alpha1.CassandraClusterSpec) {
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	dc.Extend.Keyspaces = []v1alpha1.ExtendedKeyspace{{Name: "shop"}}
+	return func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = append(s.Datacenters, dc) }
+}
+
 // viewOf is what is known of a world now. What a test changes in the view, the world does not see;
 // but the objects are the same.
 func viewOf(w *world) *assess.View {

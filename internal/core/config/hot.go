@@ -92,6 +92,8 @@ var setters = map[string][]setter{
 	"phi_convict_threshold":            {attribute(failureDetector, "PhiConvictThreshold", asIs)},
 	"paxos_variant":                    {attribute(storageProxy, "PaxosVariant", asIs)},
 
+	"skip_paxos_repair_on_topology_change": {attribute(storageService, "SkipPaxosRepairOnTopologyChange", asIs)},
+
 	"coordinator_read_size_warn_threshold": {attribute(storageService, "CoordinatorLargeReadWarnThreshold", asText)},
 	"local_read_size_warn_threshold":       {attribute(storageService, "LocalReadTooLargeWarnThreshold", asText)},
 

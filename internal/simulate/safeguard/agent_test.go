@@ -310,6 +310,9 @@ func (u unasked) Record() (*v1alpha1.CassandraNode, bool) {
 		if o.Type != v1alpha1.OperationAlterKeyspaces && o.Arguments != nil {
 			o.Arguments.KeyspaceReplication = nil
 		}
+		if o.Type == v1alpha1.OperationRebuild { // one that is named, and has no replicas, fails it
+			o.Arguments.Keyspaces = nil
+		}
 	}
 	return record, known
 }

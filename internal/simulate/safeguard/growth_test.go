@@ -414,12 +414,12 @@ func unrepaired() *trial.Scenario {
 	return growing("grow-disk-lost", "a host loses its disk while a datacenter is added",
 		respec("grow", trial.Operates(v1alpha1.OperationRebuild), extended()),
 		trial.Act{Name: "lose a disk", Do: func(w *world.World) error {
-			host := sandbox(w, first).Host()
+			host := sandbox(w, last).Host()
 			w.Kube.Lose(host)
 			w.Line.RunFor(time.Minute)
 			w.Kube.Return(host, false)
 			return nil
-		}, Until: phase(first, v1alpha1.PhaseDataLost), Within: 15 * time.Minute},
+		}, Until: phase(last, v1alpha1.PhaseDataLost), Within: 15 * time.Minute},
 		f.watch(), waiting(time.Hour), unharmed(f.found))
 }
 

@@ -174,7 +174,7 @@ func extendSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	replication[x.Datacenter] = x.replicas(s, "")
 	next := ledger.StageExtend
 	if len(x.Keyspaces) == 0 {
-		next = ledger.StageRebuild
+		next = ledger.StageOperations
 	}
 	return alter(v, s, procedure.Operation{
 		Purpose: "system-keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces,
@@ -204,7 +204,7 @@ func extendKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 	x := procedure.State[State](s).Extension
 	return alter(v, s, procedure.Operation{
 		Purpose: "keyspaces", Type: v1alpha1.OperationAlterKeyspaces,
-		Arguments: &v1alpha1.OperationArguments{KeyspaceReplication: x.of(s, slices.Sorted(maps.Keys(x.Keyspaces)))},
+		Arguments: &v1alpha1.OperationArguments{KeyspaceReplication: x.of(s, x.keyspaces())},
 	}, ledger.StageRebuild, "extends keyspaces to datacenter "+s.Datacenters()[0])
 }
 
@@ -226,11 +226,13 @@ func (x *Extension) of(s *procedure.Step, keyspaces []string) []v1alpha1.Keyspac
 	return out
 }
 
+// keyspaces that the spec extends to the datacenter, sorted.
+func (x *Extension) keyspaces() []string { return slices.Sorted(maps.Keys(x.Keyspaces)) }
+
 // all keyspaces that the datacenter gets replicas of, sorted. The user may have named system
 // keyspaces too.
 func (x *Extension) all() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(x.Keyspaces)),
-		ring.SystemKeyspaces()))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(x.keyspaces(), ring.SystemKeyspaces()))))
 }
 
 // replicas that a keyspace gets in the datacenter: never more than it has nodes.
@@ -242,14 +244,17 @@ func (x *Extension) replicas(s *procedure.Step, keyspace string) int32 {
 	return min(replicas, int32(len(s.Wave()))) //nolint:gosec // at most thousands
 }
 
-// rebuild has each node of the datacenter stream what it is to hold: one node of each rack at a
-// time.
+// rebuild has each node of the datacenter stream what it is to hold of the keyspaces that are
+// extended: one node of each rack at a time. The system keyspaces are small, and come by the
+// repair: with Paxos v2 each rebuild first repairs the Paxos state of all keyspaces, range by range
+// (StorageService#repairPaxosForTopologyChange).
 func rebuild(v *assess.View, s *procedure.Step) plan.Result {
 	x := procedure.State[State](s).Extension
 	what := "datacenter " + s.Datacenters()[0] + " is rebuilt"
 	r, over := s.RunInTurn(procedure.Operation{
 		Purpose: "rebuild", Type: v1alpha1.OperationRebuild,
-		Arguments: &v1alpha1.OperationArguments{SourceDatacenter: x.Source, KeyspaceReplication: x.of(s, x.all())},
+		Arguments: &v1alpha1.OperationArguments{SourceDatacenter: x.Source, Keyspaces: x.keyspaces(),
+			KeyspaceReplication: x.of(s, x.keyspaces())},
 	}, procedure.OnePerRack(v, s.Wave()), what)
 	if !over {
 		return r
@@ -258,8 +263,8 @@ func rebuild(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("%s", what)
 }
 
-// repair what was extended, one node of each rack at a time: writes that were lost while the nodes
-// were rebuilt come to them before clients do. Every member of the ring repairs the ranges of which
+// repair what was extended, in rows: writes that were lost while the nodes were rebuilt come to
+// them before clients do. Every member of the ring repairs the ranges of which
 // it is the first replica: so each is compared once, by all of its replicas. The first replica may
 // be in any datacenter, and the nodes of a rack hold every range only where there are as many
 // replicas as racks.
@@ -270,7 +275,7 @@ func repair(v *assess.View, s *procedure.Step) plan.Result {
 		Purpose: "repair", Type: v1alpha1.OperationRepair,
 		Arguments: &v1alpha1.OperationArguments{Keyspaces: x.all(), KeyspaceReplication: x.of(s, x.all()), Full: true,
 			PrimaryRange: true},
-	}, procedure.OnePerRack(v, v.Members()), what)
+	}, procedure.RepairRows(v, v.Members()), what)
 	if !over {
 		return r
 	}

@@ -402,6 +402,18 @@ func OnePerRack(v *assess.View, nodes []string) [][]string {
 	return append(out, unknown...)
 }
 
+// RepairRows are rows of nodes that repair at a time the ranges of which each is the first replica:
+// at most one of each rack, and no more than a rack has. Where each range has a replica in every
+// rack, a node takes part in one of these repairs at a time on average.
+func RepairRows(v *assess.View, nodes []string) [][]string {
+	rows := OnePerRack(v, nodes)
+	var out [][]string
+	for _, row := range rows {
+		out = slices.AppendSeq(out, slices.Chunk(row, len(rows)))
+	}
+	return out
+}
+
 // FirstRack are those of the nodes that are in the first rack, in the order of the spec, that any
 // of them is in.
 func FirstRack(v *assess.View, names []string) []string {
