@@ -191,8 +191,7 @@ func stripped(object client.Object, patch client.Patch, without identity) (clien
 }
 
 // What is left out by a wrapper.
-func nothing(client.Object) identity    { return identity{} }
-func everything(client.Object) identity { return identity{uid: true, version: true} }
+func nothing(client.Object) identity { return identity{} }
 
 // of leaves something out of the writes of some objects.
 func of(these func(client.Object) bool, what identity) func(client.Object) identity {

@@ -110,5 +110,11 @@ func TestJournalBeforeEffect(t *testing.T) {
 // record was missing as an action ended, the agent forgot all of it, and began an empty one on that
 // disk.
 func TestJournalOutlivesTheRecord(t *testing.T) {
-	named(t, "adopt/1/records-deleted@operator:update:ConfigMap/orders-ledger:7")
+	tr, err := trial.Parse("adopt/1/records-deleted@operator:update:ConfigMap/orders-ledger:7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !holds(t, tr).Fired {
+		t.Error("the fault was not injected")
+	}
 }

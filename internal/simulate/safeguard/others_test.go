@@ -15,10 +15,6 @@ import (
 	"helenus.io/helenus/internal/simulate/world"
 )
 
-// Most of the published bugs cannot happen in Helenus for want of the code in which they were:
-// there is no safeguard to take away. So wrappers make of the real operator one that is like those
-// in the one point that counts.
-
 // seeing has operators decide on another view than their cache's, and be sure of what another
 // reader than the API server tells them.
 func seeing(view func(o *world.Operator, cache, live client.Reader) (client.Reader, client.Reader)) world.Wrap {
@@ -84,18 +80,6 @@ func none(client.Object) bool { return false }
 // writing has operators write with another client, one for each.
 func writing(with func(client.Client) client.Client) world.Wrap {
 	return world.Wrap{Client: func(_ *world.Operator, c client.Client) client.Client { return with(c) }}
-}
-
-// givesTicket says that a patch of a record gives its node a ticket.
-func givesTicket(object client.Object, patch client.Patch) bool {
-	var content struct {
-		Spec struct{ Join *v1alpha1.JoinTicket }
-	}
-	if _, record := object.(*v1alpha1.CassandraNode); !record {
-		return false
-	}
-	text, err := patch.Data(object)
-	return err == nil && json.Unmarshal(text, &content) == nil && content.Spec.Join != nil
 }
 
 // adding is a client that takes nothing away from what a record says of the user's spec.

@@ -21,6 +21,8 @@ type truth struct {
 	recorded, described int
 	// normal are those whose JVM is NORMAL, and serving those of them that opened client traffic.
 	normal, serving int
+	// serves says of a datacenter whether any of its nodes does.
+	serves map[string]bool
 	// upToDate says that each rack of the spec has as many records as it says, with its settings,
 	// and no other has one, and that each pod has the image of the spec.
 	upToDate bool
@@ -28,7 +30,7 @@ type truth struct {
 
 func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 	wanted := wantedNodes(c)
-	is := truth{described: len(wanted), upToDate: true}
+	is := truth{described: len(wanted), upToDate: true, serves: map[string]bool{}}
 	administered := map[string]bool{}                              // its port is open, and to nobody but its agent
 	left, of := map[[2]string]int{}, map[[2]string]render.Wanted{} // of each rack
 	for _, w := range wanted {
@@ -53,6 +55,7 @@ func (o *checker) truth(c *v1alpha1.CassandraCluster) truth {
 			is.normal++
 			if j.NativeOpen() && !administered[s.Name()] {
 				is.serving++
+				is.serves[s.Datacenter()] = true
 			}
 		}
 	}
@@ -133,7 +136,7 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 			because(v1alpha1.ConditionReconciling), is.serving)
 	}
 	acknowledged, asked := o.w.Probe()
-	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked && o.eachServes(c)
+	available, served := says(v1alpha1.ConditionAvailable), asked > 0 && acknowledged == asked && o.eachServes(c, is)
 	if is.serving == 0 && available || asked > 0 && available && !served || served && !available && !stalled {
 		o.violated("the condition Available is %v (%s), and %d of %d writes through %d nodes are acknowledged at "+
 			"LOCAL_QUORUM", available,
@@ -143,13 +146,9 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 
 // eachServes says that a node of each datacenter is open to clients, but for those that are stopped
 // alone.
-func (o *checker) eachServes(c *v1alpha1.CassandraCluster) bool {
-	open := map[string]bool{}
-	for _, s := range o.w.Pods.Sandboxes() {
-		open[s.Datacenter()] = open[s.Datacenter()] || s.JVM() != nil && s.JVM().NativeOpen()
-	}
+func (o *checker) eachServes(c *v1alpha1.CassandraCluster, is truth) bool {
 	return !slices.ContainsFunc(c.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool {
-		return !open[dc.Name] && o.lastLedger.IsFormed(dc.Name) && !o.lastLedger.Adds(dc.Name) &&
+		return !is.serves[dc.Name] && o.lastLedger.IsFormed(dc.Name) && !o.lastLedger.Adds(dc.Name) &&
 			!o.lastLedger.StopsDatacenter(dc.Name)
 	})
 }
