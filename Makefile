@@ -127,8 +127,8 @@ E2E_RUN     = -run "^($(or $(RUN),$$($(SHARD_TESTS))))"
 
 COMMITS = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
-e2e: SHARD ?= $(shell echo $$(($(COMMITS) % 2 + 1)))/2
-e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes: every second test, the others with the next commit (SHARD=1/1 runs both, RUN=name some, such as RUN=TestThreeRacks)
+e2e: SHARD ?= $(shell echo $$(($(COMMITS) % 3 + 1)))/3
+e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes: every third test, the others with the next commits (SHARD=1/1 runs all, RUN=name some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(E2E_RUN) . -patience 2
 	@# A host may be slow or busy, and no test asserts speed.
 
@@ -139,10 +139,10 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 
 # Each commit does the next share of a sweep, so that they all come round. A share is the same points on a fast
 # machine and on a slow one: what it finds does not depend on the machine.
-SWEEP_PARTS := 2500
+SWEEP_PARTS := 6000
 SWEEP_PART  ?= $(shell echo $$(($(COMMITS) % $(SWEEP_PARTS) + 1)))
 
-sweep: ## Break Helenus in a simulated world: a share of all points and faults, the next for each commit (SWEEP_PART=7 is one of its 2,500)
+sweep: ## Break Helenus in a simulated world: a share of all points and faults, the next for each commit (SWEEP_PART=7 is one of its 6,000)
 	cd internal/simulate && GOGC=400 go run ./cmd/sweep run --part $(SWEEP_PART)/$(SWEEP_PARTS)
 
 # Views can be stale in more ways than all other faults together can be injected, and the time is bounded.
