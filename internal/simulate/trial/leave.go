@@ -71,7 +71,7 @@ func leaveScenarios() []*Scenario {
 			"leaves", recommends("RemoveDatacenter"),
 			Act{Name: "take it out", Do: respec(firstAlone), Until: shrunk, Within: 2 * time.Hour}),
 		removeDatacenter("remove-datacenter-back", "a datacenter is to give up its keyspaces, and stays after all "+
-			"when they are repaired", Operates(v1alpha1.OperationRepair),
+			"when they are repaired", repairedBy(6),
 			Act{Name: "keep it", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Datacenters[1].Withdraw = nil
 			}), Until: grown, Within: 2 * time.Hour}),
@@ -81,6 +81,23 @@ func leaveScenarios() []*Scenario {
 				Within: 10 * time.Minute},
 			Act{Name: "take it back", Do: whileClientsWrite(3, nodesPerRack(3)), Until: again,
 				Within: 10 * time.Minute}),
+	}
+}
+
+// repairedBy says that so many nodes have repaired what a procedure asks for.
+func repairedBy(nodes int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		done := 0
+		for _, object := range w.Server.Objects("CassandraNode") {
+			n := object.(*v1alpha1.CassandraNode)
+			if slices.ContainsFunc(n.Spec.Operations, func(i v1alpha1.OperationIntent) bool {
+				o := n.Status.Operation(i.ID)
+				return i.Type == v1alpha1.OperationRepair && o != nil && o.Phase == v1alpha1.OperationSucceeded
+			}) {
+				done++
+			}
+		}
+		return done >= nodes
 	}
 }
 

@@ -235,7 +235,7 @@ func (p *pass) repair() plan.Result {
 		r, over := p.step.RunInTurn(procedure.Operation{
 			Purpose: "repair", Type: v1alpha1.OperationRepair,
 			Arguments: &v1alpha1.OperationArguments{Keyspaces: keyspaces, Full: true, PrimaryRange: true},
-		}, procedure.OnePerRack(p.View, p.Members()), what)
+		}, procedure.RepairRows(p.View, p.Members()), what)
 		if !over {
 			return r
 		}
