@@ -180,6 +180,43 @@ func TestSeedsAreTicketHoldersWhileFormingAndMembersAfterwards(t *testing.T) {
 	}
 }
 
+// While tickets are out a corrected image gives every node a pod at another address: the seeds
+// follow, whatever the ring begins with.
+func TestSeedsFollowThePodsWhileTheRingForms(t *testing.T) {
+	for name, begun := range map[string]func() *world{
+		"empty":         func() *world { return newWorld(t, datacenter("dc1", 1, 1, 1)) },
+		"from a backup": func() *world { return restoring(t, 1, 1, 1) },
+		"from a backup of another shape": func() *world {
+			w := restoring(t, 1, 1, 1)
+			w.snapshot.Backup.Description.Nodes = w.snapshot.Backup.Description.Nodes[1:]
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begun()
+			for _, name := range three {
+				w.late[name] = true
+			}
+			w.settle()
+			before := w.pods()
+			w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Image = "elsewhere/cassandra:5.0.6" })
+			w.settle()
+			var want []string
+			for _, name := range three {
+				n := w.snapshot.Nodes[name]
+				if n.Record.Spec.Join == nil || n.Pod.UID == before[name] {
+					t.Fatalf("%s has no ticket, or its former pod", name)
+				}
+				want = append(want, n.Pod.Status.PodIP)
+			}
+			slices.Sort(want)
+			if got := w.snapshot.Shared.ConfigMaps["orders-seeds"].Data["seeds"]; got != strings.Join(want, ",") {
+				t.Errorf("seeds %s, the pods are at %v", got, want)
+			}
+		})
+	}
+}
+
 func TestTheOpenStepIsContinuedWhateverTheSpecSaysNow(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))
 	for w.snapshot.Ledger == nil || w.snapshot.Ledger.Step == nil {

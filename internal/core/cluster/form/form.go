@@ -76,7 +76,8 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		if err != nil {
 			return nil, ticket.NoTokens("tokens cannot be chosen: %s", err)
 		}
-		state.Seeds, out.State = out.Seeds, state
+		state.Seeds = out.Seeds
+		out.State = state
 		d := v.Backup.Description
 		from := fmt.Sprintf("of cluster %s/%s in backup %s", d.Cluster.Namespace, d.Cluster.Name, d.ID)
 		out.Event, out.EventMessage = "RestoringRing", nodes+" get their tickets at once, each with what a node "+from+
