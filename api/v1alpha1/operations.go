@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;Upload;CompleteBackup;StageTables;LoadTables;Truncate
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;KeepRoles;Upload;CompleteBackup;StageTables;LoadTables;Truncate
 type OperationType string
 
 const (
@@ -75,6 +75,9 @@ const (
 	// OperationSetPassword gives the superuser of arguments.superuserSecret the password that is
 	// there: by the one before, password.old, unless it works already.
 	OperationSetPassword OperationType = "SetPassword"
+	// OperationKeepRoles gives arguments.roles the passwords of their Secrets and what they are
+	// granted, as the superuser of arguments.superuserSecret, and revokes what they may no longer.
+	OperationKeepRoles OperationType = "KeepRoles"
 	// OperationUpload puts the snapshot of arguments.backup into its store: the files that are not
 	// there, then the manifest of the node. A second attempt sends only what is missing.
 	OperationUpload OperationType = "Upload"
@@ -118,7 +121,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule=`self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['AlterSystemKeyspaces', 'SetRoles']) == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces and SetRoles, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`(self.type in ['SetRoles', 'ProveLogin', 'SetPassword']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles, ProveLogin and SetPassword, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type in ['SetRoles', 'ProveLogin', 'SetPassword', 'KeepRoles']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles, ProveLogin, SetPassword and KeepRoles, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'KeepRoles') == (has(self.arguments) && has(self.arguments.roles))`,message=`arguments.roles is required for KeepRoles, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Cleanup', 'Rebuild', 'Repair', 'Flush', 'Snapshot', 'ClearSnapshot', 'UpgradeSSTables', 'Compact', 'GarbageCollect', 'Scrub', 'Verify', 'RebuildIndex', 'Truncate'] || !has(self.arguments) || !has(self.arguments.keyspaces)`,message=`arguments.keyspaces is not for an operation of this type`
@@ -298,11 +302,19 @@ type OperationArguments struct {
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// SuperuserSecret is the name of the Secret with username and password of the superuser that
-	// SetRoles makes, ProveLogin logs in as, and SetPassword gives the password to.
+	// SetRoles makes, ProveLogin and KeepRoles log in as, and SetPassword gives the password to.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SuperuserSecret string `json:"superuserSecret,omitempty"`
+
+	// Roles are what KeepRoles is about.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Roles []RoleIntent `json:"roles,omitempty"`
 
 	// HostID of the member that RemoveNode removes.
 	// +optional

@@ -154,6 +154,9 @@ const (
 	BlockedAgentUnreachable Reason = "AgentUnreachable"
 	// BlockedRollOutHeld – disruption.holdAfter has a roll-out wait for a person.
 	BlockedRollOutHeld Reason = "RollOutHeld"
+	// BlockedRoleInvalid – the Secret of a role of an application is missing, or has a password
+	// that cannot be.
+	BlockedRoleInvalid Reason = "RoleInvalid"
 	// BlockedRolesNotReady – the first node that asks for passwords is closed to clients until a
 	// person says that the roles of the applications are made.
 	BlockedRolesNotReady Reason = "RolesNotReady"
@@ -288,6 +291,8 @@ const (
 	// NoticeDatacenterStopped – a datacenter is stopped, or is to be: when its nodes need a repair
 	// and when they start by a person's word alone.
 	NoticeDatacenterStopped Reason = "DatacenterStopped"
+	// NoticeKeyspaceMissing – a role is granted something in a keyspace that does not exist yet.
+	NoticeKeyspaceMissing Reason = "KeyspaceMissing"
 	// NoticePasswordsTurnedOff – the ring stops asking for passwords, node by node.
 	NoticePasswordsTurnedOff Reason = "PasswordsTurnedOff"
 	// NoticeUpdateAvailable – nodes are made by the rules of an earlier release of Helenus.

@@ -63,6 +63,7 @@ type Security struct {
 // Authentication says who may log in.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.mode) || self.mode == 'Password' || !has(self.superuser)`,message=`security.authentication.superuser needs mode: Password`
+// +kubebuilder:validation:XValidation:rule=`!has(self.mode) || self.mode == 'Password' || !has(self.roles)`,message=`security.authentication.roles needs mode: Password`
 type Authentication struct {
 	// Mode: Password asks everybody for the name and the password of a role; None lets everybody
 	// in. Default: Password for a new ring; one that exists keeps what it was made with, and a ring
@@ -75,6 +76,15 @@ type Authentication struct {
 	// Superuser is the role with all rights that the ring is made with.
 	// +optional
 	Superuser *Superuser `json:"superuser,omitempty"`
+
+	// Roles are those of applications that Helenus keeps: each has the password of its Secret and
+	// the permissions that are listed. One that is taken out stays in the ring, and is recommended
+	// for dropping.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Roles []ApplicationRole `json:"roles,omitempty"`
 }
 
 // Superuser is the role with all rights that a ring is made with.
@@ -112,6 +122,13 @@ type AuthenticationStatus struct {
 	// Superuser is the role with all rights; none with mode None.
 	// +optional
 	Superuser *SuperuserStatus `json:"superuser,omitempty"`
+
+	// Roles are those of applications that have what the spec says.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Roles []RoleStatus `json:"roles,omitempty"`
 }
 
 // SuperuserStatus is the role with all rights that a ring was made with.

@@ -21,6 +21,12 @@ type Logins struct {
 	Old                       string
 }
 
+// KeptRole is a role of an application: what it is granted, and what it may no longer.
+type KeptRole struct {
+	Login
+	Grants, Revokes []v1alpha1.RoleGrant
+}
+
 // Check says what of the logins cannot be. Cassandra 5.0 makes a role with a quote in its name by
 // half (CIDRPermissionsManager#setCidrGroupsForRole).
 func (l Logins) Check() error {

@@ -148,6 +148,46 @@ func TestAChangedPasswordIsNoticed(t *testing.T) {
 	}
 }
 
+// What the Secrets of applications say is known, and what is wrong with them.
+func TestSecretsOfApplications(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	secret := func(name string, data map[string][]byte) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "7"}, Data: data}
+	}
+	password := []byte("secret")
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		secret("good", map[string][]byte{"password": password}),
+		secret("of-app", map[string][]byte{"username": []byte("app"), "password": password}),
+		secret("empty", nil)).Build()
+	s := &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop",
+		Name: "orders"}}}
+	role := func(name, secret string) v1alpha1.ApplicationRole {
+		return v1alpha1.ApplicationRole{Name: name, SecretName: secret}
+	}
+	roles := []v1alpha1.ApplicationRole{role("a", "good"), role("b", "good"), role("app", "of-app"),
+		role("c", "of-app"), role("d", "empty"), role("e", "none")}
+	s.Cluster.Spec.Security = &v1alpha1.Security{Authentication: &v1alpha1.Authentication{Roles: roles}}
+	var kept secrets
+	for range 2 { // from the API server, and from memory
+		if err := kept.readApplications(t.Context(), c, time.Now(), s); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]facts.ApplicationSecret{
+			"a": {Version: "7"}, "b": {Version: "7"}, "app": {Version: "7"},
+			"c": {Problem: `has the username "app": it must have that of the role, or none`},
+			"d": {Problem: "has no password: it must have one of 1 to 72 bytes"},
+			"e": {Problem: "does not exist: create it, of type kubernetes.io/basic-auth, with a password"},
+		} {
+			if got := s.Passwords.Applications[name]; got != want {
+				t.Errorf("role %s: %+v, want %+v", name, got, want)
+			}
+		}
+	}
+}
+
 // counting counts what is read.
 type counting struct {
 	client.Reader

@@ -171,8 +171,11 @@ func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now tim
 	if err != nil {
 		return err
 	}
-	applied, err := read(v1alpha1.AppliedSuperuserName(cluster.Name), false)
 	p := &snapshot.Passwords
+	if err := s.readApplications(ctx, live, now, snapshot); err != nil {
+		return err
+	}
+	applied, err := read(v1alpha1.AppliedSuperuserName(cluster.Name), false)
 	p.Superuser, p.Problem, p.Applied, p.Old = superuser.secret, superuser.problem, applied.secret, applied.old
 	if p.Superuser != nil && p.Applied != nil {
 		if p.Changed = superuser.digest != applied.digest; superuser.user != applied.user {
@@ -180,6 +183,32 @@ func (s *secrets) readPasswords(ctx context.Context, live client.Reader, now tim
 		}
 	}
 	return err
+}
+
+// readApplications reads the Secrets of the roles of applications, which are the user's.
+func (s *secrets) readApplications(ctx context.Context, live client.Reader, now time.Time,
+	snapshot *facts.Snapshot) error {
+	snapshot.Passwords.Applications = map[string]facts.ApplicationSecret{}
+	for _, role := range snapshot.Cluster.Spec.ApplicationRoles() {
+		k, err := s.get(ctx, live, now, client.ObjectKeyFromObject(snapshot.Cluster), role.SecretName, "", superuserFor,
+			func(secret *corev1.Secret, k *known) {
+				k.user, k.problem = string(secret.Data[corev1.BasicAuthUsernameKey]), render.PasswordProblem(secret)
+			})
+		of := facts.ApplicationSecret{Problem: k.problem}
+		switch {
+		case err != nil:
+			return err
+		case k.secret == nil:
+			of.Problem = "does not exist: create it, of type kubernetes.io/basic-auth, with a password"
+		case k.problem != "":
+		case k.user != "" && k.user != role.Name:
+			of.Problem = fmt.Sprintf("has the username %q: it must have that of the role, or none", k.user)
+		default:
+			of.Version = k.secret.ResourceVersion
+		}
+		snapshot.Passwords.Applications[role.Name] = of
+	}
+	return nil
 }
 
 func (s *secrets) get(

@@ -18,10 +18,12 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/cqlclient"
+	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
@@ -59,6 +61,7 @@ func TestOneNode(t *testing.T) {
 	})
 	wantRingSeen(t, ring)
 	wantShell(t, ring)
+	wantRole(t, ring)
 	wantTLS(t, ring)
 	wantCommitLogApart(t, ring)
 	if !t.Failed() && isRun("TestFrozenJVM") {
@@ -85,6 +88,41 @@ func wantShell(t *testing.T, r *scene.Ring) {
 	out, err := r.Run(t.Context(), node, "cqlsh", "-u", login.Username, "-p", login.Password, "-e", statement)
 	if err != nil || !strings.Contains(out, "200") {
 		t.Errorf("cqlsh says %q, error %v; want 200 rows", out, err)
+	}
+}
+
+// wantRole fails if the role of an application that the spec asks for does not get what it is
+// granted, or gets more.
+func wantRole(t *testing.T, r *scene.Ring) {
+	t.Helper()
+	const role, password = "app", "that people choose"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: role},
+		Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{corev1.BasicAuthPasswordKey: []byte(password)}}
+	took(t, "an application has a role", func() error {
+		if err := r.Kubernetes.Client.Create(t.Context(), secret); err != nil {
+			return err
+		}
+		if err := r.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Security = &v1alpha1.Security{Authentication: &v1alpha1.Authentication{Roles: []v1alpha1.ApplicationRole{{
+				Name: role, SecretName: role, Grants: []v1alpha1.RoleGrant{{Keyspace: "e2e",
+					Permissions: []v1alpha1.Permission{v1alpha1.PermissionSelect}}}}}}}
+		}); err != nil {
+			return err
+		}
+		return r.Until(t.Context(), 2*time.Minute, "the role is kept", func(now follow.Sight) error {
+			c, _ := now.Cluster(r.Name)
+			if s := c.Status.Security; s == nil || len(s.Authentication.Roles) != 1 {
+				return errors.New("it is not")
+			}
+			return nil
+		})
+	})
+	node := r.NodeNames(t.Context())[0]
+	for statement, may := range map[string]bool{"SELECT count(*) FROM e2e.rows": true, "TRUNCATE e2e.rows": false} {
+		out, err := r.Run(t.Context(), node, "cqlsh", "-u", role, "-p", password, "-e", statement)
+		if (err == nil) != may {
+			t.Errorf("%s: cqlsh says %q, error %v; want that the role may: %v", statement, out, err, may)
+		}
 	}
 }
 

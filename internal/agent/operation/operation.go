@@ -37,6 +37,8 @@ type JVM interface {
 	SetRoles(ctx context.Context, logins cassandra.Logins, least map[string]int32) (message string, err error)
 	ProveLogin(ctx context.Context, logins cassandra.Logins) error
 	SetPassword(ctx context.Context, logins cassandra.Logins) (message string, err error)
+	// KeepRoles makes roles of applications, or makes them so, as a superuser.
+	KeepRoles(ctx context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (message string, err error)
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
@@ -164,6 +166,7 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationSetRoles:             {setRoles, nil},
 	v1alpha1.OperationProveLogin:           {proveLogin, nil},
 	v1alpha1.OperationSetPassword:          {setPassword, nil},
+	v1alpha1.OperationKeepRoles:            {keepRoles, nil},
 	v1alpha1.OperationUpload:               {upload, nil},
 	v1alpha1.OperationCompleteBackup:       {completeBackup, nil},
 	v1alpha1.OperationStageTables:          {stageTables, nil},

@@ -243,6 +243,10 @@ func (f *fake) SetPassword(_ context.Context, logins cassandra.Logins) (string, 
 	return "set", f.call("set password %v", logins)
 }
 
+func (f *fake) KeepRoles(_ context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (string, error) {
+	return "kept", f.call("keep %v as %v", roles, superuser)
+}
+
 func (f *fake) ProveLogin(_ context.Context, logins cassandra.Logins) error {
 	return f.call("prove %v", logins)
 }
@@ -332,6 +336,13 @@ func TestOperations(t *testing.T) {
 			f.fails["set password {{Owner a} {helenus_root r} {helenus_operator o} a0}"] =
 				errors.New(v1alpha1.PasswordUnknown)
 		}, "set password {{Owner a} {helenus_root r} {helenus_operator o} a0}", v1alpha1.PasswordUnknown, true},
+		"roles of applications": {v1alpha1.OperationKeepRoles, arguments{SuperuserSecret: "people",
+			Roles: []v1alpha1.RoleIntent{{ApplicationRole: v1alpha1.ApplicationRole{Name: "app", SecretName: "people",
+				Grants: []v1alpha1.RoleGrant{{Keyspace: "shop", Permissions: []v1alpha1.Permission{"SELECT"}}}}}}}, nil,
+			"keep [{{app a} [{shop [SELECT]}] []}] as {Owner a}", "kept", false},
+		"roles without a password": {v1alpha1.OperationKeepRoles, arguments{SuperuserSecret: "people",
+			Roles: []v1alpha1.RoleIntent{{ApplicationRole: v1alpha1.ApplicationRole{Name: "app",
+				SecretName: "orders-roles"}}}}, nil, "", "has 0 bytes, and must have 1 to 72", true},
 		"login that is refused": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, func(f *fake) {
 			f.fails["prove {{Owner a} {helenus_root r} {helenus_operator o} a0}"] = errors.New("login refused")
 		}, "prove {{Owner a} {helenus_root r} {helenus_operator o} a0}", "login refused", true},

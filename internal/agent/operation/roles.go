@@ -35,6 +35,35 @@ func proveLogin(ctx context.Context, t *task) (string, error) {
 		v1alpha1.RoleDefault, logins.Root.User), t.JVM.ProveLogin(ctx, logins)
 }
 
+// keepRoles says nothing of what is right already.
+func keepRoles(ctx context.Context, t *task) (string, error) {
+	superuser, err := t.Secret(ctx, t.arguments.SuperuserSecret)
+	if err != nil {
+		return "", err
+	}
+	var roles []cassandra.KeptRole
+	for _, r := range t.arguments.Roles {
+		secret, err := t.Secret(ctx, r.SecretName)
+		if err != nil {
+			return "", err
+		}
+		password := string(secret[corev1.BasicAuthPasswordKey])
+		if password == "" || len(password) > v1alpha1.MaxPasswordBytes {
+			return "", fmt.Errorf("role %s: the password in Secret %s has %d bytes, and must have 1 to %d", r.Name,
+				r.SecretName, len(password), v1alpha1.MaxPasswordBytes)
+		}
+		roles = append(roles, cassandra.KeptRole{Login: cassandra.Login{User: r.Name, Password: password},
+			Grants: r.Grants, Revokes: r.Revokes})
+	}
+	return t.JVM.KeepRoles(ctx, loginIn(superuser), roles)
+}
+
+// loginIn is the login in a Secret of type kubernetes.io/basic-auth.
+func loginIn(secret map[string][]byte) cassandra.Login {
+	return cassandra.Login{User: string(secret[corev1.BasicAuthUsernameKey]),
+		Password: string(secret[corev1.BasicAuthPasswordKey])}
+}
+
 // logins are those of the Secrets. They are kept for as long as the operation runs.
 func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
 	roles, err := t.Secret(ctx, v1alpha1.RolesName(t.Record.Spec.Cluster.Name))
@@ -46,11 +75,10 @@ func (t *task) logins(ctx context.Context) (l cassandra.Logins, err error) {
 		return l, err
 	}
 	return cassandra.Logins{
-		Superuser: cassandra.Login{User: string(superuser[corev1.BasicAuthUsernameKey]),
-			Password: string(superuser[corev1.BasicAuthPasswordKey])},
-		Root:     loginOf(roles, v1alpha1.RoleRoot),
-		Operator: loginOf(roles, v1alpha1.RoleOperator),
-		Old:      string(superuser[v1alpha1.KeyOldPassword]),
+		Superuser: loginIn(superuser),
+		Root:      loginOf(roles, v1alpha1.RoleRoot),
+		Operator:  loginOf(roles, v1alpha1.RoleOperator),
+		Old:       string(superuser[v1alpha1.KeyOldPassword]),
 	}, nil
 }
 

@@ -255,6 +255,11 @@ func (j *JVM) SetPassword(ctx context.Context, logins cassandra.Logins) (string,
 	return cql.SetPassword(ctx, roleNode{j}, logins)
 }
 
+// KeepRoles makes roles of applications, or makes them so, as a superuser.
+func (j *JVM) KeepRoles(ctx context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (string, error) {
+	return cql.KeepRoles(ctx, roleNode{j}, superuser, roles)
+}
+
 // roleNode is cql.RoleNode.
 type roleNode struct{ *JVM }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/crypto/bcrypt"
@@ -170,14 +171,9 @@ var errNotAsked = errors.New("the node asks nobody for a password")
 
 // setOperator makes the operator's role, and gives it what it needs. A password that works stays.
 func setOperator(ctx context.Context, n RoleNode, admin RoleSession, login cassandra.Login) error {
-	s, err := n.LogIn(ctx, login)
-	works := false
-	switch {
-	case err == nil:
-		works = s.Asked()
-		s.Close()
-	case !errors.Is(err, ErrRefused):
-		return fmt.Errorf("log in as %s: %w", login.User, err)
+	works, err := letsIn(ctx, n, login)
+	if err != nil {
+		return err
 	}
 	if !works {
 		if err := setRole(ctx, admin, login, false, costOfRandom); err != nil {
@@ -193,6 +189,19 @@ func setOperator(ctx context.Context, n RoleNode, admin RoleSession, login cassa
 		}
 	}
 	return nil
+}
+
+// letsIn says that a node which asks for passwords lets a login in.
+func letsIn(ctx context.Context, n RoleNode, login cassandra.Login) (bool, error) {
+	s, err := n.LogIn(ctx, login)
+	switch {
+	case err == nil:
+		defer s.Close()
+		return s.Asked(), nil
+	case errors.Is(err, ErrRefused):
+		return false, nil
+	}
+	return false, fmt.Errorf("log in as %s: %w", login.User, err)
 }
 
 // setRole makes a role that logs in with a password, or makes it so. The password does not leave
@@ -235,6 +244,73 @@ func makeRole(ctx context.Context, admin RoleSession, exists bool, login cassand
 		return fmt.Errorf("make role %s: %w", login.User, err)
 	}
 	return nil
+}
+
+// KeepRoles makes roles of applications, or makes them so, as a superuser. A password that works
+// stays; what was granted otherwise, too. It asks before it changes a password, so that it is done
+// again after any interruption, and says whose it has changed.
+func KeepRoles(ctx context.Context, n RoleNode, superuser cassandra.Login, roles []cassandra.KeptRole) (string, error) {
+	if err := n.InvalidateAuthCaches(ctx); err != nil {
+		return "", err
+	}
+	admin, err := n.LogIn(ctx, superuser)
+	if err != nil {
+		return "", fmt.Errorf("log in as superuser %s: %w", superuser.User, err)
+	}
+	defer admin.Close()
+	if !admin.Asked() {
+		return "", errNotAsked
+	}
+	var changed []string
+	for _, r := range roles {
+		have, exists, err := admin.Role(ctx, r.User)
+		switch {
+		case err != nil:
+			return "", err
+		case have.Superuser:
+			return "", fmt.Errorf("role %s is a superuser, and those of applications are none: choose another name",
+				r.User)
+		}
+		works, err := letsIn(ctx, n, r.Login)
+		if err != nil {
+			return "", err
+		}
+		if !works {
+			if err := makeRole(ctx, admin, exists, r.Login, Role{Login: true}, costOfUsers); err != nil {
+				return "", err
+			}
+			changed = append(changed, r.User)
+		}
+		for _, what := range permissions(r.Revokes) {
+			if err := admin.Change(ctx, "REVOKE "+what+" FROM "+quoteName(r.User)); err != nil {
+				return "", fmt.Errorf("revoke %s from %s: %w", what, r.User, err)
+			}
+		}
+		for _, what := range permissions(r.Grants) {
+			if err := admin.Change(ctx, "GRANT "+what+" TO "+quoteName(r.User)); err != nil {
+				return "", fmt.Errorf("grant %s to %s: %w", what, r.User, err)
+			}
+		}
+	}
+	message := "every password was right"
+	if len(changed) > 0 {
+		message = "set the password of " + strings.Join(changed, ", ")
+	}
+	return message, n.InvalidateAuthCaches(ctx)
+}
+
+// permissions are as CQL has them.
+func permissions(grants []v1alpha1.RoleGrant) (out []string) {
+	for _, g := range grants {
+		resource := "KEYSPACE " + quoteName(g.Keyspace)
+		if g.Keyspace == v1alpha1.AllKeyspaces {
+			resource = "ALL KEYSPACES"
+		}
+		for _, p := range g.Permissions {
+			out = append(out, string(p)+" ON "+resource)
+		}
+	}
+	return out
 }
 
 // ErrPasswordUnknown means that nobody can log in as the superuser by a password that is known.

@@ -137,6 +137,10 @@ func (s *fakeSession) Change(_ context.Context, statement string) error {
 		s.r.grants = append(s.r.grants, grant)
 		return s.r.call()
 	}
+	if strings.HasPrefix(statement, "REVOKE ") {
+		s.r.grants = append(s.r.grants, statement)
+		return s.r.call()
+	}
 	if own := altered.FindStringSubmatch(statement); own != nil {
 		of := s.r.roles[own[1]]
 		s.r.roles[own[1]] = &held{of.Role, own[2]}
@@ -420,4 +424,71 @@ func TestSetRolesWhereNobodyIsAsked(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestKeepRolesAgainAfterAnyEnd has the agent killed at each call, and run again: each role has its
+// password and its permissions, and none that was right is changed.
+func TestKeepRolesAgainAfterAnyEnd(t *testing.T) {
+	cheaply(t)
+	grant := func(keyspace string, permissions ...v1alpha1.Permission) []v1alpha1.RoleGrant {
+		return []v1alpha1.RoleGrant{{Keyspace: keyspace, Permissions: permissions}}
+	}
+	kept := []cassandra.KeptRole{
+		{Login: cassandra.Login{User: "app", Password: "one"}, Grants: grant("shop", v1alpha1.PermissionSelect,
+			v1alpha1.PermissionModify), Revokes: grant("old", v1alpha1.PermissionDrop)},
+		{Login: cassandra.Login{User: "etl", Password: "two"}, Grants: grant("*", v1alpha1.PermissionCreate)},
+	}
+	ended := 0
+	for end := 0; ; end++ {
+		r := newRing(t)
+		if _, err := r.set(t); err != nil {
+			t.Fatal(err)
+		}
+		r.roles["etl"] = &held{Role{Login: true}, r.hash("two")}
+		r.changed, r.grants, r.ends = nil, nil, end
+		_, err := KeepRoles(t.Context(), r, logins.Superuser, kept)
+		r.ends = -1
+		if err != nil {
+			if ended++; !errors.Is(err, errKilled) {
+				t.Fatalf("killed at call %d: %v", end, err)
+			}
+			r.grants = nil
+			if _, err := KeepRoles(t.Context(), r, logins.Superuser, kept); err != nil {
+				t.Fatalf("again after call %d: %v", end, err)
+			}
+		}
+		want := []string{`REVOKE DROP ON KEYSPACE "old" FROM "app"`, `SELECT ON KEYSPACE "shop" TO "app"`,
+			`MODIFY ON KEYSPACE "shop" TO "app"`, `CREATE ON ALL KEYSPACES TO "etl"`}
+		if !slices.Equal(r.changed, []string{"app"}) || !slices.Equal(r.grants, want) ||
+			!r.fit(r.roles["app"].hash, "one") || r.roles["app"].Superuser {
+			t.Errorf("again after call %d: changed %v, granted %q", end, r.changed, r.grants)
+		}
+		if err == nil {
+			break
+		}
+	}
+	if ended < 10 {
+		t.Errorf("it ended at %d calls", ended)
+	}
+}
+
+// TestKeepRolesRefuses what would have a superuser be one no longer, and a node that asks nobody.
+func TestKeepRolesRefuses(t *testing.T) {
+	cheaply(t)
+	r := newRing(t)
+	if _, err := r.set(t); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(name, want string) {
+		t.Helper()
+		r.changed = nil
+		_, err := KeepRoles(t.Context(), r, logins.Superuser, []cassandra.KeptRole{{Login: cassandra.Login{User: name,
+			Password: "one"}}})
+		if err == nil || !strings.Contains(err.Error(), want) || len(r.changed) > 0 {
+			t.Errorf("%s: error %v, want %q; changed %v", name, err, want, r.changed)
+		}
+	}
+	keep(logins.Superuser.User, "is a superuser")
+	r.open = true
+	keep("app", "asks nobody")
 }

@@ -69,6 +69,10 @@ var fields = map[string]struct {
 		securedBy(v1alpha1.Authentication{Superuser: &v1alpha1.Superuser{SecretName: "mine"}}),
 		"the ring is made without passwords",
 	},
+	"security.authentication.roles": {
+		securedBy(v1alpha1.Authentication{Mode: v1alpha1.AuthenticationPassword,
+			Roles: []v1alpha1.ApplicationRole{{Name: "app", SecretName: "app"}}}), written,
+	},
 	"security.encryption.internode.mode": {
 		encrypted(v1alpha1.Encryption{Internode: &v1alpha1.InternodeEncryption{Mode: v1alpha1.EncryptionOptional}}),
 		restarts,

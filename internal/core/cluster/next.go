@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/cleanup"
 	"helenus.io/helenus/internal/core/cluster/form"
 	"helenus.io/helenus/internal/core/cluster/join"
+	"helenus.io/helenus/internal/core/cluster/keeproles"
 	"helenus.io/helenus/internal/core/cluster/keyspaces"
 	"helenus.io/helenus/internal/core/cluster/leave"
 	"helenus.io/helenus/internal/core/cluster/makeroles"
@@ -67,6 +68,7 @@ var entries = []entry{
 	{name: "Encryption", when: ringCanChange, run: encrypt, gate: true, opens: always},
 	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true},
 	{name: "Superuser", when: ringCanChange, run: propose(ledger.Rotate)},
+	{name: "ApplicationRoles", when: ringCanChange, run: propose(ledger.KeepRoles)},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
 		opens: lastJoinIsOver},
 	{name: "FewerReplicas", when: ringCanChange, run: propose(ledger.LowerSystemKeyspaces)},
@@ -86,7 +88,7 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 		assassinate.Assassinate(), addcenter.Add(rules),
 		join.Join(rules, assassinate.Remove), leave.Leave(rules), withdraw.Withdraw(rules),
 		rollout.RollOut(rules, assassinate.Remove), keyspaces.Raise(), keyspaces.Lower(rules),
-		rotate.Rotate(), makeroles.MakeRoles(),
+		rotate.Rotate(), makeroles.MakeRoles(), keeproles.KeepRoles(),
 		repair.Repair(rules),
 		repair.Tables(rules),
 		upgradesstables.UpgradeSSTables(), cleanup.Cleanup(rules),

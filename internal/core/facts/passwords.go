@@ -25,7 +25,13 @@ type Passwords struct {
 	Old     bool
 	// Problem is what is wrong with the content of Superuser; empty if nothing is.
 	Problem string
+	// Applications are the Secrets of the roles of applications, by the names of the roles.
+	Applications map[string]ApplicationSecret
 }
+
+// ApplicationSecret is the Secret of the role of an application: its resourceVersion, and what is
+// wrong with it, empty if nothing is.
+type ApplicationSecret struct{ Version, Problem string }
 
 // Authentication that all nodes have, or that the ring is to be made with; empty in a ring that was
 // made by an earlier release of Helenus.

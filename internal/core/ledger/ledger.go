@@ -57,6 +57,8 @@ type Ring struct {
 	// Authentication counts in place of that of MadeWith while the ring goes from one mode to
 	// another, and for good in one without MadeWith; nil if it does neither.
 	Authentication *Authentication `json:"authentication,omitempty"`
+	// Roles are those of applications that the ring has, and that the spec has or had.
+	Roles []KeptRole `json:"roles,omitempty"`
 	// Encryption is the stage that the nodes are in; nil while that is what the ring was made with.
 	Encryption *EncryptionStage `json:"encryption,omitempty"`
 	// Adopted is the uid of the cluster whose disks were adopted.
@@ -102,6 +104,30 @@ type Authentication struct {
 	Ready bool `json:"ready,omitempty"`
 	// SuperuserSecret is the Secret of the superuser that was made.
 	SuperuserSecret string `json:"superuserSecret,omitempty"`
+}
+
+// KeptRole is a role of an application, as it was given to the ring.
+type KeptRole struct {
+	Name string `json:"name"`
+	// SecretName and SecretVersion of the Secret whose password it has.
+	SecretName    string               `json:"secretName"`
+	SecretVersion string               `json:"secretVersion"`
+	Grants        []v1alpha1.RoleGrant `json:"grants,omitempty"`
+	// RemovedAt is when the spec was seen without it; zero while the spec has it.
+	RemovedAt time.Time `json:"removedAt,omitzero"`
+}
+
+// KeptRoleOf is a role as it is once a node has kept it.
+func KeptRoleOf(r v1alpha1.RoleIntent) KeptRole {
+	return KeptRole{Name: r.Name, SecretName: r.SecretName, SecretVersion: r.SecretVersion, Grants: r.Grants}
+}
+
+// KeepRoles writes down that roles are kept so.
+func (r *Ring) KeepRoles(kept []v1alpha1.RoleIntent) {
+	for _, k := range kept {
+		r.Roles = slices.DeleteFunc(slices.Clone(r.Roles), func(have KeptRole) bool { return have.Name == k.Name })
+		r.Roles = append(r.Roles, KeptRoleOf(k))
+	}
 }
 
 // MadeWith is what a ring is made with. Authentication alone can change after that.
@@ -303,6 +329,14 @@ func (r Ring) copyRing() Ring {
 	r.Formed, r.Closed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Closed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
+	r.Roles = slices.Clone(r.Roles)
+	for i := range r.Roles {
+		grants := slices.Clone(r.Roles[i].Grants)
+		for j := range grants {
+			grants[j].Permissions = slices.Clone(grants[j].Permissions)
+		}
+		r.Roles[i].Grants = grants
+	}
 	r.StoppedDatacenters = slices.Clone(r.StoppedDatacenters)
 	if r.Stopped != nil {
 		stopped := *r.Stopped

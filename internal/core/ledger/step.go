@@ -57,6 +57,8 @@ const (
 	RestoreTables Kind = "RestoreTablesTask"
 	// MakeRoles makes the roles of a ring that nobody is asked for a password by yet.
 	MakeRoles Kind = "MakeRoles"
+	// KeepRoles gives the roles of applications what the spec says.
+	KeepRoles Kind = "KeepRoles"
 	// ReplaceNode has a node take the place of a member whose disk or host is lost.
 	ReplaceNode Kind = "ReplaceNode"
 	// ReplaceTask has a node take the place of a member whose disk a task gives up.

@@ -46,8 +46,7 @@ var ourRoles = []string{v1alpha1.RoleDefault, v1alpha1.RoleRoot, v1alpha1.RoleOp
 // SuperuserProblem is what is wrong with the user name or the password in a Secret; empty if
 // nothing is. It says nothing of the password.
 func SuperuserProblem(secret *corev1.Secret) string {
-	name, password := string(secret.Data[corev1.BasicAuthUsernameKey]), secret.Data[corev1.BasicAuthPasswordKey]
-	switch {
+	switch name := string(secret.Data[corev1.BasicAuthUsernameKey]); {
 	case name == "":
 		return "has no " + corev1.BasicAuthUsernameKey + ": it must have one of 1 to 128 bytes"
 	case len(name) > longestRole || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\'' }):
@@ -56,6 +55,13 @@ func SuperuserProblem(secret *corev1.Secret) string {
 	case slices.Contains(ourRoles, name):
 		return fmt.Sprintf("has the %s %s: it must be another than %s", corev1.BasicAuthUsernameKey, name,
 			strings.Join(ourRoles, ", "))
+	}
+	return PasswordProblem(secret)
+}
+
+// PasswordProblem is what is wrong with the password in a Secret; empty if nothing is.
+func PasswordProblem(secret *corev1.Secret) string {
+	switch password := secret.Data[corev1.BasicAuthPasswordKey]; {
 	case len(password) == 0:
 		return fmt.Sprintf("has no %s: it must have one of 1 to %d bytes", corev1.BasicAuthPasswordKey,
 			v1alpha1.MaxPasswordBytes)

@@ -92,6 +92,13 @@ func security(s *facts.Snapshot, now time.Time) *v1alpha1.SecurityStatus {
 			}
 		}
 	}
+	if s.Ledger != nil {
+		for _, r := range s.Ledger.Roles {
+			if r.RemovedAt.IsZero() {
+				out.Roles = append(out.Roles, v1alpha1.RoleStatus{Name: r.Name, SecretVersion: r.SecretVersion})
+			}
+		}
+	}
 	return &v1alpha1.SecurityStatus{Authentication: out, Encryption: encryption(s, now)}
 }
 

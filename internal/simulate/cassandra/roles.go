@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type role struct {
 	hash string
 	cql.Role
 	at int64 // in microseconds
+	// permissions are those of system_auth.role_permissions, in order; it is never changed.
+	permissions []string
 }
 
 // AsksPassword says that whoever connects is asked for a password.
@@ -173,7 +176,7 @@ var (
 	roleStatement = regexp.MustCompile(`^(CREATE|ALTER) ROLE (IF NOT EXISTS )?"(.+)" WITH HASHED PASSWORD = '([^']+)' ` +
 		`AND LOGIN = (true|false) AND SUPERUSER = (true|false)$`)
 	ownPassword    = regexp.MustCompile(`^ALTER ROLE "(.+)" WITH HASHED PASSWORD = '([^']+)'$`)
-	grantStatement = regexp.MustCompile(`^GRANT .+ TO "(.+)"$`)
+	grantStatement = regexp.MustCompile(`^(GRANT|REVOKE) (.+) (?:TO|FROM) "(.+)"$`)
 )
 
 // Change is cql.RoleSession.Change.
@@ -189,17 +192,15 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 		return fmt.Errorf("User %s does not have sufficient privileges", s.user)
 	}
 	if grant := grantStatement.FindStringSubmatch(statement); grant != nil {
-		if _, exists := s.p.role(grant[1]); !exists {
-			return fmt.Errorf("%s doesn't exist", grant[1])
-		}
-		return nil
+		return s.grant(grant[1] == "GRANT", grant[2], grant[3])
 	}
 	if own := ownPassword.FindStringSubmatch(statement); own != nil {
 		have, exists := s.p.role(own[1])
 		if !exists {
 			return fmt.Errorf("%s doesn't exist", own[1])
 		}
-		s.p.putRole(own[1], role{hash: own[2], Role: have.Role, at: s.p.line.Now().UnixMicro()})
+		have.hash, have.at = own[2], s.p.line.Now().UnixMicro()
+		s.p.putRole(own[1], have)
 		return nil
 	}
 	m := roleStatement.FindStringSubmatch(statement)
@@ -208,7 +209,7 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 	}
 	have, exists := s.p.role(m[3])
 	to := role{hash: m[4], Role: cql.Role{Login: m[5] == "true", Superuser: m[6] == "true"},
-		at: s.p.line.Now().UnixMicro()}
+		at: s.p.line.Now().UnixMicro(), permissions: have.permissions}
 	switch {
 	case exists && m[2] != "":
 		return nil
@@ -221,6 +222,33 @@ func (s *Session) Change(ctx context.Context, statement string) error {
 	}
 	s.p.putRole(m[3], to)
 	return nil
+}
+
+// grant gives a role a permission, or takes it away.
+func (s *Session) grant(gives bool, permission, name string) error {
+	r, exists := s.p.role(name)
+	if !exists {
+		return fmt.Errorf("%s doesn't exist", name)
+	}
+	if _, keyspace, one := strings.Cut(permission, ` ON KEYSPACE "`); one {
+		if _, exists := s.p.schema[strings.TrimSuffix(keyspace, `"`)]; !exists {
+			return fmt.Errorf("Resource <keyspace %s doesn't exist", keyspace) //nolint:staticcheck // as above
+		}
+	}
+	r.permissions = slices.DeleteFunc(slices.Clone(r.permissions), func(p string) bool { return p == permission })
+	if gives {
+		r.permissions = append(r.permissions, permission)
+		slices.Sort(r.permissions)
+	}
+	r.at = s.p.line.Now().UnixMicro()
+	s.p.putRole(name, r)
+	return nil
+}
+
+// Permissions of a role.
+func (p *Process) Permissions(name string) []string {
+	r, _ := p.role(name)
+	return r.permissions
 }
 
 // PutRole is cql.RoleSession.PutRole.

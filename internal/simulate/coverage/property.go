@@ -108,6 +108,7 @@ func (p Property) fixed() bool {
 		strings.HasPrefix(p.Path, "datacenters[].withdraw.") || // never of all datacenters: here is one
 		p.Path == "exceptions[].hostID" || // goes with the type StartAnyway alone
 		p.Path == "security.authentication.superuser.secretName" || // goes with the mode Password alone
+		strings.HasPrefix(p.Path, "security.authentication.roles") || // as above
 		p.Path == "exceptions[].guard" || // goes with the type OverrideGuard alone
 		p.Path == "exceptions[].keyspace" || // goes with the types AcceptLoss and AcceptUnavailable alone
 		slices.ContainsFunc(p.Schema.XValidations,

@@ -249,6 +249,11 @@ func (j *jvmHost) SetPassword(ctx context.Context, logins product.Logins) (strin
 	return cql.SetPassword(ctx, roleNode{j}, logins)
 }
 
+// KeepRoles is what the real one does, at the node of this pod.
+func (j *jvmHost) KeepRoles(ctx context.Context, superuser product.Login, roles []product.KeptRole) (string, error) {
+	return cql.KeepRoles(ctx, roleNode{j}, superuser, roles)
+}
+
 // roleNode is cql.RoleNode.
 type roleNode struct{ *jvmHost }
 

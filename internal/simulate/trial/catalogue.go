@@ -39,6 +39,7 @@ func Catalogue() []*Scenario {
 		scenario("create-9", "three racks of three nodes form a ring", nineNodes),
 		formsWithPasswords(),
 		rotatesPassword(),
+		keepsRoles(),
 		resetsSuperuser(),
 		asksLiving(),
 		turnsPasswordsOff(),

@@ -44,6 +44,63 @@ func rotatesPassword() *Scenario {
 		}, Until: rotated, Within: 10 * time.Minute})
 }
 
+// keepsRoles has a person ask for the role of an application, change its password and what it may,
+// and take it out.
+func keepsRoles() *Scenario {
+	return scenario("keep-roles", "a role of an application is made, changed, and left to a person",
+		threeRacks.with(func(c *v1alpha1.CassandraCluster) { c.Spec.Security = nil }),
+		Act{Name: "without its Secret", Do: respec(withRole("SELECT", "MODIFY")),
+			Until: blockedBy(v1alpha1.BlockedRoleInvalid), Within: 5 * time.Minute},
+		Act{Name: "give it one", Do: roleSecret("one"), Until: roleMay("one", "MODIFY", "SELECT"),
+			Within: 10 * time.Minute},
+		Act{Name: "change both", Do: func(w *world.World) error {
+			return errors.Join(roleSecret("two")(w), respec(withRole("SELECT"))(w))
+		}, Until: roleMay("two", "SELECT"), Within: 10 * time.Minute},
+		Act{Name: "take it out", Do: respec(func(s *v1alpha1.CassandraClusterSpec) { s.Security = nil }),
+			Until: all(recommends("DropRole"), grown), Within: 10 * time.Minute})
+}
+
+const application = "app"
+
+// withRole has the spec ask for the role of an application.
+func withRole(permissions ...v1alpha1.Permission) func(*v1alpha1.CassandraClusterSpec) {
+	return func(s *v1alpha1.CassandraClusterSpec) {
+		if s.Security == nil || s.Security.Authentication == nil {
+			s.Security = &v1alpha1.Security{Authentication: &v1alpha1.Authentication{}}
+		}
+		s.Security.Authentication.Roles = []v1alpha1.ApplicationRole{{Name: application, SecretName: application,
+			Grants: []v1alpha1.RoleGrant{{Keyspace: v1alpha1.AllKeyspaces, Permissions: permissions}}}}
+	}
+}
+
+// roleSecret gives the application a password.
+func roleSecret(password string) func(*world.World) error {
+	return func(w *world.World) error {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: application},
+			Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{corev1.BasicAuthPasswordKey: []byte(password)}}
+		if have, exists := w.Server.Object("Secret", keyOf(application)).(*corev1.Secret); exists {
+			secret = have.DeepCopy()
+			secret.Data[corev1.BasicAuthPasswordKey] = []byte(password)
+			return w.User().Update(context.Background(), secret)
+		}
+		return w.User().Create(context.Background(), secret)
+	}
+}
+
+// roleMay says that the application logs in at every node by a password, and may this alone.
+func roleMay(password string, permissions ...string) func(*world.World) bool {
+	for i, p := range permissions {
+		permissions[i] = p + " ON ALL KEYSPACES"
+	}
+	login := product.Login{User: application, Password: password}
+	return func(w *world.World) bool {
+		return grown(w) && len(get(w).Status.OpenSteps) == 0 &&
+			!slices.ContainsFunc(jvms(w), func(p *cassandra.Process) bool {
+				return !p.Fits(login) || !slices.Equal(p.Permissions(application), permissions)
+			})
+	}
+}
+
 // resetsSuperuser has a person change the superuser's password by CQL and forget it, and then have
 // it reset; and another one in the Secret meanwhile.
 func resetsSuperuser() *Scenario {
@@ -67,10 +124,16 @@ func asksLiving() *Scenario {
 			Until: blockedBy(v1alpha1.BlockedRolesNotReady), Within: 20 * time.Minute},
 		Act{Name: "take it back", Do: authenticate(v1alpha1.AuthenticationNone), Until: all(grown, asksNobody),
 			Within: 20 * time.Minute},
-		Act{Name: "ask again", Do: authenticate(v1alpha1.AuthenticationPassword),
-			Until: blockedBy(v1alpha1.BlockedRolesNotReady), Within: 20 * time.Minute},
-		Act{Name: "say that roles are ready", Do: sayRolesReady, Until: all(rotated, rootLocked, hasMode(
-			v1alpha1.AuthenticationPassword)), Within: 30 * time.Minute})
+		Act{Name: "ask again, with a role", Do: func(w *world.World) error {
+			return errors.Join(roleSecret("one")(w), respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Security.Authentication.Mode = v1alpha1.AuthenticationPassword
+				withRole("SELECT")(s)
+			})(w))
+		}, Until: all(blockedBy(v1alpha1.BlockedRolesNotReady), func(w *world.World) bool {
+			return jvms(w)[0].Fits(product.Login{User: application, Password: "one"})
+		}), Within: 20 * time.Minute},
+		Act{Name: "say that roles are ready", Do: sayRolesReady, Until: all(rotated, rootLocked,
+			roleMay("one", "SELECT"), hasMode(v1alpha1.AuthenticationPassword)), Within: 30 * time.Minute})
 }
 
 // turnsPasswordsOff has a person turn passwords off in a ring that was made with them.

@@ -7,6 +7,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
@@ -64,7 +65,16 @@ func (p *pass) makeRoles(name string) (plan.Result, bool) {
 		if !over {
 			return r, false
 		}
-		p.write(false, "logins are proven", func(s *State) { s.Roles = ledger.StageOpen })
+		p.write(false, "logins are proven", func(s *State) { s.Roles = ledger.StageOperations })
+	case ledger.StageOperations:
+		if _, problem := procedure.ChangedRoles(p.View); problem != "" {
+			return p.step.Refused([]guard.Refusal{procedure.RoleInvalid(problem)}), false
+		}
+		r, over := p.step.KeepRoles(p.View, fmt.Sprintf("applications-%d", p.state.Round), []string{name})
+		if !over {
+			return r, false
+		}
+		p.write(false, "roles of applications are kept", func(s *State) { s.Roles = ledger.StageOpen })
 	default:
 		o.Purpose, o.Type = fmt.Sprintf("roles-%d", p.state.Round), v1alpha1.OperationSetRoles
 		o.Arguments.Replication = p.SystemReplication()

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/cluster/ticket"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
@@ -40,6 +41,7 @@ func (k *Keeper) passwords() {
 		wanted = append(wanted, ours)
 	}
 	k.appliedSuperuser()
+	k.applicationRoles()
 	var missing []string
 	for _, secret := range wanted {
 		if k.rolesUnmade() {
@@ -56,6 +58,20 @@ func (k *Keeper) passwords() {
 		"Secret %s, with passwords of the roles of this ring, is gone, and new ones would not be those on the disks: "+
 			"Helenus cannot log in to alter keyspaces, and nobody finds the superuser's password there. Waits until "+
 			"it is restored from a backup. Cassandra keeps running meanwhile", words.List(missing, 2))
+}
+
+// applicationRoles says what of the roles of applications a person has to do.
+func (k *Keeper) applicationRoles() {
+	for _, r := range k.Ledger.Roles {
+		if !r.RemovedAt.IsZero() {
+			k.draft.Recommend("DropRole", nil, fmt.Sprintf("role %s is no longer in security.authentication.roles, "+
+				"and can log in as before. Drop it by CQL if nothing needs it: DROP ROLE %s", r.Name, r.Name))
+		}
+	}
+	if missing := procedure.MissingKeyspaces(k.View); k.HasRing() && len(missing) > 0 {
+		k.draft.Notice(v1alpha1.NoticeKeyspaceMissing, nil, "security.authentication.roles grants permissions in %s, "+
+			"which the ring does not have: they are granted once it has", words.List(missing, 3))
+	}
 }
 
 // rolesUnmade says that no node can have a role of ours yet.
@@ -82,6 +98,11 @@ func (k *Keeper) secretsOfAgents() []string {
 	var out []string
 	if k.HasRoles() {
 		out = append(out, v1alpha1.RolesName(k.Cluster.Name), v1alpha1.AppliedSuperuserName(k.Cluster.Name))
+		for _, r := range k.Cluster.Spec.ApplicationRoles() {
+			if !slices.Contains(out, r.SecretName) {
+				out = append(out, r.SecretName)
+			}
+		}
 	}
 	read := func(store *v1alpha1.BackupStoreSpec) {
 		for _, name := range store.SecretNames() {

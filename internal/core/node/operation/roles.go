@@ -37,6 +37,15 @@ var (
 		},
 		Check: openCQL,
 	}
+	// Roles of applications are kept meanwhile, too.
+	keepRoles = Kind{
+		Type: v1alpha1.OperationKeepRoles,
+		ConflictsWith: []v1alpha1.OperationType{
+			v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles, v1alpha1.OperationSetPassword,
+			v1alpha1.OperationKeepRoles,
+		},
+		Check: openCQL,
+	}
 	proveLogin = Kind{
 		Type:          v1alpha1.OperationProveLogin,
 		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationProveLogin},

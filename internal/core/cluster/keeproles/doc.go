@@ -1,0 +1,3 @@
+// Package keeproles gives the roles of applications the passwords and permissions that the spec
+// says. It imports core packages and procedure.
+package keeproles
