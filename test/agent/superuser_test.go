@@ -294,7 +294,7 @@ func (w *world) keepsRoles(t *testing.T, p *pod) {
 	})
 	can("two", write, true)
 	if !p.refuses(t.Context(), cassandra.Login{User: "App", Password: "one"}) {
-		t.Error("the password before is let in")
+		t.Error("the old password still logs in")
 	}
 }
 

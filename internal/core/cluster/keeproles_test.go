@@ -103,3 +103,42 @@ func TestRolesOfApplications(t *testing.T) {
 		}
 	}
 }
+
+// TestARoleThatCannotBeKept is attempted again, on whatever node, and holds nothing once the spec
+// takes it back.
+func TestARoleThatCannotBeKept(t *testing.T) {
+	w := withPasswords(t)
+	attempts := 0
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		status := n.Record.Status.Operations
+		if n.Record.Status.Operation(o.ID) != nil {
+			return status
+		}
+		phase := v1alpha1.OperationSucceeded
+		if o.Type == v1alpha1.OperationKeepRoles {
+			phase = v1alpha1.OperationFailed
+			attempts++
+		}
+		at := metav1.NewTime(w.now)
+		return append(slices.Clone(status), v1alpha1.OperationStatus{ID: o.ID, Phase: phase, Message: "it is a superuser",
+			StartedAt: &at, FinishedAt: &at})
+	}
+	w.settle()
+	w.snapshot.Passwords.Applications = map[string]facts.ApplicationSecret{"app": {Version: "1"}}
+	w.change(securedBy(v1alpha1.Authentication{Roles: []v1alpha1.ApplicationRole{{Name: "app", SecretName: "app"}}}))
+	for range 60 {
+		w.pass()
+		w.now = w.now.Add(2 * time.Minute)
+	}
+	if l := w.snapshot.Ledger; attempts < 20 || len(l.Postponed) > 0 || len(l.Maintenance) != 1 {
+		t.Errorf("%d attempts, postponed %v, open %v", attempts, l.Postponed, l.Maintenance)
+	}
+	w.change(securedBy(v1alpha1.Authentication{}))
+	for range 10 {
+		w.pass()
+		w.now = w.now.Add(2 * time.Minute)
+	}
+	if l := w.snapshot.Ledger; len(l.Maintenance) > 0 || len(l.Roles) > 0 {
+		t.Errorf("open %v, roles %v", l.Maintenance, l.Roles)
+	}
+}

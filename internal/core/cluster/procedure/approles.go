@@ -94,7 +94,7 @@ func permitted(grants, without []v1alpha1.RoleGrant, exists func(string) bool) (
 // whether that is over: then the ledger says what they have.
 func (s *Step) KeepRoles(v *assess.View, purpose string, among []string) (plan.Result, bool) {
 	changed, _ := ChangedRoles(v)
-	o := Operation{Purpose: purpose, Type: v1alpha1.OperationKeepRoles, LastBackoff: time.Minute,
+	o := Operation{Purpose: purpose, Type: v1alpha1.OperationKeepRoles, LastBackoff: time.Minute, NeverPostponed: true,
 		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser(), Roles: changed}}
 	var asked []v1alpha1.RoleIntent
 	for _, name := range among {
