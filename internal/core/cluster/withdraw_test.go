@@ -215,6 +215,29 @@ func TestADatacenterIsToStayAfterAll(t *testing.T) {
 	})
 }
 
+// A member is lost while what it had is repaired, and the datacenter is taken out of the spec: the
+// withdrawal waits until it is replaced, and does all of it again.
+func TestAMemberIsLostWhileItsDatacenterGivesUpKeyspaces(t *testing.T) {
+	w := twoDatacenters(t)
+	w.change(withdraws())
+	w.atStage(ledger.WithdrawDatacenter, ledger.StageOperations)
+	w.change(takenOut)
+	lost := w.running[w.snapshot.Nodes[inDC2].Pod.UID]
+	lost.Ring, lost.Disk, lost.Phase = nil, v1alpha1.DiskEmpty, v1alpha1.PhaseDataLost
+	lost.Process, w.snapshot.Nodes[inDC2].Record.Status.Disk = facts.ProcessAbsent, v1alpha1.DiskEmpty
+	w.agents()
+	w.atStage(ledger.ReplaceNode, ledger.StageRemove) // nobody has gossip of it here
+	if s := w.snapshot.Ledger.Suspended; len(s) != 1 || s[0].Kind != ledger.WithdrawDatacenter ||
+		s[0].Stage != ledger.StageDeliver || w.inDC2() == "" {
+		t.Errorf("not suspended: %s, replicas in dc2: %s", ledgerInWords(w.snapshot.Ledger), w.inDC2())
+	}
+	w.settled()
+	w.settled()
+	if w.inDC2() != "system_auth" {
+		t.Errorf("replicas in dc2: %s, %s", w.inDC2(), ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
 // atStage passes until a step of a kind is in a stage; without one until nothing is left to do.
 func (w *world) atStage(kind ledger.Kind, stage ledger.Stage) {
 	w.t.Helper()
@@ -222,7 +245,7 @@ func (w *world) atStage(kind ledger.Kind, stage ledger.Stage) {
 		w.settled()
 		return
 	}
-	for range 40 {
+	for range 400 {
 		if s := w.snapshot.Ledger.Step; s != nil && s.Kind == kind && s.Stage == stage {
 			return
 		}

@@ -83,7 +83,7 @@ func (c Class) Below(other Class) bool { return c.rank() > other.rank() }
 
 func (c Class) rank() int { return slices.Index([]Class{Recovery, Topology, Rollout, Maintenance}, c) }
 
-// Stage of a step. Stages only go forward, each by a write of the ledger.
+// Stage of a step. Stages follow each other, each by a write of the ledger.
 type Stage string
 
 // The stages. Each kind has some of them.

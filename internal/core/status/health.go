@@ -72,8 +72,8 @@ func unrecorded(s *facts.Snapshot) []string {
 	return out
 }
 
-// setAvailable: a node of each datacenter serves clients, and every range is served at the
-// configured consistency by the nodes that are up.
+// setAvailable: a node of each datacenter that is open to clients serves them, and every range is
+// served at the configured consistency by the nodes that are up.
 func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	if !formed {
 		set(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonForming, "the ring is being formed")
@@ -85,7 +85,8 @@ func setAvailable(set setter, s *facts.Snapshot, formed bool) {
 	}
 	risk, err := atRisk(s)
 	closed := slices.IndexFunc(datacenters(s), func(d v1alpha1.DatacenterStatus) bool {
-		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name) && !s.Ledger.StopsDatacenter(d.Name)
+		return d.Formed && d.Nodes > 0 && d.Ready == 0 && !s.Ledger.Adds(d.Name) &&
+			!s.Ledger.StopsDatacenter(d.Name) && !slices.Contains(s.Ledger.Closed, d.Name)
 	})
 	switch {
 	case !slices.ContainsFunc(s.Records(), Serves):

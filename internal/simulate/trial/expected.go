@@ -145,11 +145,11 @@ func (o *checker) conditions(c *v1alpha1.CassandraCluster, is truth) {
 }
 
 // eachServes says that a node of each datacenter is open to clients, but for those that are stopped
-// alone.
+// alone, or give up their keyspaces.
 func (o *checker) eachServes(c *v1alpha1.CassandraCluster, is truth) bool {
 	return !slices.ContainsFunc(c.Spec.Datacenters, func(dc v1alpha1.Datacenter) bool {
 		return !is.serves[dc.Name] && o.lastLedger.IsFormed(dc.Name) && !o.lastLedger.Adds(dc.Name) &&
-			!o.lastLedger.StopsDatacenter(dc.Name)
+			!o.lastLedger.StopsDatacenter(dc.Name) && !slices.Contains(o.lastLedger.Closed, dc.Name)
 	})
 }
 

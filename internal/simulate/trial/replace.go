@@ -284,8 +284,9 @@ func takesPlaceOf(n *v1alpha1.CassandraNode, hostID string) bool {
 		func(r v1alpha1.ReplacedMember) bool { return r.HostID == hostID })
 }
 
-// hasReplaced says that a node has taken the place of a member, and so has another host id.
+// hasReplaced says that a node has taken the place of a member, and so has another host id, if it
+// has not left since.
 func (r *run) hasReplaced() bool {
-	return slices.ContainsFunc(r.w.Server.Objects("CassandraNode"),
+	return len(r.checker.lastLedger.Replaced) > 0 || slices.ContainsFunc(r.w.Server.Objects("CassandraNode"),
 		func(o client.Object) bool { return len(o.(*v1alpha1.CassandraNode).Spec.Replaced) > 0 })
 }

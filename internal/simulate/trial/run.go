@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/apiserver"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
@@ -221,7 +222,17 @@ func (r *run) instead() bool {
 
 // differs says that the end may be another one.
 func (r *run) differs() bool {
-	return r.Fault != nil && kindOf(r.Fault).differs != nil && kindOf(r.Fault).differs(r)
+	return r.Fault != nil && (r.takenAlong() || kindOf(r.Fault).differs != nil && kindOf(r.Fault).differs(r))
+}
+
+// takenAlong says that a roll-out which waits at the end has changed a node that was down anyway.
+func (r *run) takenAlong() bool {
+	c := get(r.w)
+	if !r.Scenario.Waits || c == nil || c.Status.Step == nil {
+		return false
+	}
+	s := c.Status.Step
+	return s.Name == string(ledger.RollOut) && s.Progress != nil && *s.Progress > 0
 }
 
 // quiet waits until nothing is written any more, and sees to it that it stays so.

@@ -25,6 +25,8 @@ type Scenario struct {
 	// Zones and hosts in each of the world.
 	Zones        []string
 	HostsPerZone int
+	// Waits says that a roll-out waits at its end.
+	Waits bool
 	// LosesDisk says that a disk is lost in it: with a fault beside that, a write can be lost that
 	// was on two disks only.
 	LosesDisk bool

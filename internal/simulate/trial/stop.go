@@ -87,11 +87,11 @@ func stopScenarios() []*Scenario {
 			stopAlone, Act{Name: "change it", Do: respec(concurrentWrites("20")), Within: time.Hour,
 				Until: all(dcStopped, setIn("dc1", "20"))},
 			anHour(dcStopped, serves(3)), startAlone(rolledOut))),
-		both(scenario("stop-datacenter-long", "one of two datacenters is stopped for longer than a table keeps its "+
+		waiting(both(scenario("stop-datacenter-long", "one of two datacenters is stopped for longer than a table keeps its "+
 			"deletions: its nodes wait for the user when it is to start, and hold nothing up", twoOfThree, with(
 			stopAlone, anHour(dcStopped, serves(3)),
 			startAlone(all(allWait, serves(3), started)),
-			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(allWait, serves(3)))...)),
+			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(allWait, serves(3)))...))),
 		stopsOnlyReplicas(),
 		trying(both(scenario("stop-datacenter-back", "one of two datacenters is to stop, and at once no more",
 			twoOfThree, Act{Name: "stop", Do: func(w *world.World) error {
@@ -99,6 +99,12 @@ func stopScenarios() []*Scenario {
 				return whileWriting(stoppingAlone(true))(w)
 			}, Until: again, Within: 30 * time.Minute}))),
 	}
+}
+
+// waiting is a scenario that ends while a roll-out waits.
+func waiting(s *Scenario) *Scenario {
+	s.Waits = true
+	return s
 }
 
 func stopping(yes bool) func(*v1alpha1.CassandraClusterSpec) {

@@ -40,6 +40,7 @@ func Withdraw(rules guard.Rules) procedure.Procedure {
 		Kind: ledger.WithdrawDatacenter, Class: ledger.Topology, MovesRanges: true,
 		Due:         func(v *assess.View) *procedure.Proposal { return due(v, rules) },
 		Understands: procedure.Understands[State],
+		Yields:      func(s *ledger.Step) bool { return s.Stage == ledger.StageDeliver },
 		Stages: []procedure.Stage{
 			stage(ledger.StageClose, (*pass).closeTraffic), stage(ledger.StageDeliver, (*pass).deliver),
 			stage(ledger.StageOperations, (*pass).repair), stage(ledger.StageKeyspaces, (*pass).alter),
@@ -158,15 +159,20 @@ func (p *pass) back() (plan.Result, bool) {
 		return plan.Nothing(), false
 	}
 	why := "datacenter " + p.name() + " is to stay"
+	return p.turnTo(ledger.StageOpen, why), true
+}
+
+// turnTo another stage once no operation of the step is left.
+func (p *pass) turnTo(stage ledger.Stage, why string) plan.Result {
 	p.step.Describe(0, "%s", why)
 	if waiting := p.step.CancelOn(p.Members(), why); len(waiting) > 0 {
-		return plan.Waiting("%s: waiting for %s", why, words.List(waiting, 3)), true
+		return plan.Waiting("%s: waiting for %s", why, words.List(waiting, 3))
 	}
 	if p.step.ClearOperations(p.Members()) {
-		return plan.Acting("the operations are over"), true
+		return plan.Acting("the operations are over")
 	}
-	p.step.Advance(true, why, ledger.StageOpen)
-	return plan.Acting("%s", why), true
+	p.step.Advance(true, why, stage)
+	return plan.Acting("%s", why)
 }
 
 // closeTraffic closes client traffic on every node of the datacenter: nothing is written there any
@@ -225,10 +231,16 @@ func (p *pass) deliver() plan.Result {
 }
 
 // repair the keyspaces on every member of the ring, each the ranges of which it is the first
-// replica: what only nodes of the datacenter have comes to the others.
+// replica: what only nodes of the datacenter have comes to the others. A member that is lost is
+// replaced before, which may bring rows that are nowhere repaired: all of it is done again then.
 func (p *pass) repair() plan.Result {
 	if r, back := p.back(); back {
 		return r
+	}
+	for _, name := range p.Members() {
+		if why := p.Lost(name); why != "" {
+			return p.turnTo(ledger.StageDeliver, "node "+name+" "+why)
+		}
 	}
 	what := "what datacenter " + p.name() + " gives up is repaired"
 	if keyspaces := p.keyspaces(); len(keyspaces) > 0 {
