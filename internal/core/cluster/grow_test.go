@@ -325,10 +325,13 @@ func TestANodeThatDoesNotFitIsRefused(t *testing.T) {
 	wantStalled(t, made, v1alpha1.ReasonInvalidSpec, "orders-dc1-r1-1", "data volume of 10Gi")
 }
 
+// In each datacenter by its own factor.
 func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
-	w := newWorld(t, datacenter("dc1", 1))
+	second := datacenter("dc2", 1, 1, 1)
+	second.PlannedReplicationFactor = 2
+	w := newWorld(t, datacenter("dc1", 1), second)
 	w.settle()
-	w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=1}"})
+	w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=1, dc2=2}"})
 	w.change(nodesPerRack(3))
 	var kinds []v1alpha1.OperationType
 	for range 200 {
@@ -338,7 +341,10 @@ func TestFromOneNodeToThreeTheSystemKeyspacesAreRaised(t *testing.T) {
 				len(n.Spec.Operations) > 0 && strings.Contains(write.Why, "operation ") {
 				kinds = append(kinds, n.Spec.Operations[0].Type)
 				if r := n.Spec.Operations[0].Arguments; r != nil && r.Replication != nil {
-					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3}"})
+					if !maps.Equal(r.Replication, map[string]int32{"dc1": 3, "dc2": 2}) {
+						t.Errorf("they get %v", r.Replication)
+					}
+					w.replicated(map[string]string{"system_auth": "NetworkTopologyStrategy {dc1=3, dc2=2}"})
 				}
 			}
 		}
@@ -414,6 +420,13 @@ func TestADatacenterIsAdded(t *testing.T) {
 				t.Errorf("%s by a schema that has at least %+v", o.Type, o.Arguments.KeyspaceReplication)
 			}
 		}
+		if s := w.snapshot.Ledger.Step; s != nil {
+			for dc, pods := range map[string]int{"orders-dc1": 3, "orders-dc2": 5} {
+				if least := w.snapshot.Shared.Budgets[dc].Spec.MinAvailable.IntValue(); least < pods {
+					t.Errorf("a pod of %s can be evicted: %d of %d have to stay", dc, least, pods)
+				}
+			}
+		}
 		if s := w.snapshot.Ledger.Step; s != nil && s.Stage != ledger.StageOpen {
 			for _, n := range w.snapshot.Records() {
 				if n.Record.Spec.Datacenter == "dc2" && n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
@@ -469,7 +482,7 @@ func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 				"shop": "NetworkTopologyStrategy {dc1=3}", "carts": "NetworkTopologyStrategy {dc1=2}",
 				"later": "NetworkTopologyStrategy {dc1=3}", "system_auth": "NetworkTopologyStrategy {dc1=3}",
 			})
-			got := map[string]int32{}
+			got, system := map[string]int32{}, map[string]int32(nil)
 			for range 100 {
 				made := w.pass()
 				if made.Stalled != nil {
@@ -477,12 +490,19 @@ func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 				}
 				for _, write := range made.Writes {
 					n, ok := write.Object.(*v1alpha1.CassandraNode)
-					if !ok || len(n.Spec.Operations) == 0 ||
-						n.Spec.Operations[0].Type != v1alpha1.OperationAlterKeyspaces {
+					if !ok || len(n.Spec.Operations) == 0 {
 						continue
 					}
-					for _, k := range n.Spec.Operations[0].Arguments.KeyspaceReplication {
-						got[k.Keyspace] = k.Replication["dc2"]
+					switch o := n.Spec.Operations[0]; o.Type {
+					case v1alpha1.OperationAlterKeyspaces:
+						for _, k := range o.Arguments.KeyspaceReplication {
+							got[k.Keyspace] = k.Replication["dc2"]
+						}
+					case v1alpha1.OperationAlterSystemKeyspaces: // each datacenter by its own factor
+						if system = o.Arguments.Replication; !maps.Equal(system, map[string]int32{"dc1": 3, "dc2": 2}) {
+							t.Errorf("the system keyspaces get %v", system)
+						}
+					default:
 					}
 				}
 				if len(made.Writes) == 0 {
@@ -490,8 +510,8 @@ func TestKeyspacesAreExtendedByTheirOwnFactors(t *testing.T) {
 				}
 			}
 			w.wantOpen()
-			if !maps.Equal(got, c.want) {
-				t.Errorf("extends %v, want %v", got, c.want)
+			if !maps.Equal(got, c.want) || system == nil {
+				t.Errorf("extends %v, want %v; the system keyspaces get %v", got, c.want, system)
 			}
 		})
 	}
