@@ -153,11 +153,42 @@ type EnvironmentVariable struct {
 
 // Storage is where a node keeps its data. Exactly one of its fields is set.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.claims)`,message=`storage must have exactly one field: claims`
+// +kubebuilder:validation:XValidation:rule=`has(self.claims) != has(self.ephemeral)`,message=`storage must have exactly one field: claims or ephemeral`
 type Storage struct {
 	// Claims are persistent volumes.
 	// +optional
 	Claims *StorageClaims `json:"claims,omitempty"`
+
+	// Ephemeral storage is on the host that a pod runs on, and goes with the pod: a node that gets
+	// another pod is replaced, and streams all its data again. It keeps its data while its
+	// containers restart. A ring that loses all pods at once loses all its data. The nodes of a
+	// datacenter keep the kind of storage that they were made with.
+	// +optional
+	Ephemeral *EphemeralStorage `json:"ephemeral,omitempty"`
+}
+
+// EphemeralStorage is one volume of a pod (emptyDir) for data and commit log.
+//
+// +kubebuilder:object:generate=false
+type EphemeralStorage struct {
+	// SizeLimit of the volume, such as 200Gi: the kubelet evicts a pod that has more on it. Any
+	// change makes new pods.
+	// +required
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'sizeLimit "' + string(self) + '" must be at least 1Mi; give it a unit, such as 200Gi'`
+	SizeLimit *resource.Quantity `json:"sizeLimit"`
+}
+
+// DeepCopy is a copy; nil of nil.
+func (in *EphemeralStorage) DeepCopy() *EphemeralStorage {
+	if in == nil {
+		return nil
+	}
+	out := *in
+	if in.SizeLimit != nil {
+		limit := in.SizeLimit.DeepCopy()
+		out.SizeLimit = &limit
+	}
+	return &out
 }
 
 // StorageClaims are the persistent volume claims of a node. Fields can be changed: a claim that is

@@ -75,7 +75,9 @@ func (v *View) fixed(n *facts.Node, w render.Wanted) bool {
 	pair := [2]facts.Hashes{v.HashesOf(n).Hashes, v.WantedHashes(w).Hashes}
 	out, known := v.fixedOf[pair] // the nodes of a rack mostly have the same
 	if !known {
-		out = otherRing(n, w) || !equality.Semantic.DeepEqual(n.Record.Spec.Pod.Storage, w.Pod.Storage)
+		have, want := n.Record.Spec.Pod.Storage, w.Pod.Storage
+		out = otherRing(n, w) || !equality.Semantic.DeepEqual(have.Claims, want.Claims) ||
+			(have.Ephemeral == nil) != (want.Ephemeral == nil)
 		v.fixedOf[pair] = out
 	}
 	return out
@@ -97,6 +99,8 @@ func (v *View) mayTake(n *facts.Node, w render.Wanted) bool {
 		return v.BoundClaim(n, w) == ""
 	case is.Joined() && (!is.Failing() || provenWith(n.Record)):
 		return false
+	case v.HoldsData(n) && render.PodHash(n.Record.Spec.Pod) != render.PodHash(w.Pod):
+		return false // a new pod takes its turn
 	case v.fixed(n, w):
 		return false
 	case v.Ledger.Step != nil && v.anyJoined() && !is.NotStarting:

@@ -63,10 +63,29 @@ func (v *View) DiskFails(n *facts.Node) bool {
 	return agent != nil && agent.DiskFailing != "" && agent.Process == facts.ProcessAbsent
 }
 
+func isEphemeral(n *facts.Node) bool { return n.Record.Spec.Pod.Storage.Ephemeral != nil }
+
+// HoldsData says that the data of a member, or of what may be one, is in its pod, and goes with it.
+// The node has a record.
+func (v *View) HoldsData(n *facts.Node) bool {
+	if !isEphemeral(n) || n.Pod == nil || podIsGone(n) || n.Record.Spec.Join != nil ||
+		n.Record.Status.Phase == v1alpha1.PhaseDataLost {
+		return false
+	}
+	is := v.Of(n.Name)
+	return is.Started() || is.Joined()
+}
+
+// podIsGone says that the pod which an agent of a node last spoke from does not exist any more.
+func podIsGone(n *facts.Node) bool {
+	uid := n.Record.Status.PodUID
+	return uid != "" && (n.Pod == nil || n.Pod.UID != uid)
+}
+
 // Lost says in words that follow the name of a member what of it is lost, so that it never comes
 // back as it was; empty if nothing is, or that is not certain: the agent of its present pod finds
 // an empty disk, or cannot write to its disk, and no JVM runs; or no pod of it can run, since its
-// disk is on a host that is gone.
+// disk is on a host that is gone, or was in a pod that is.
 func (v *View) Lost(name string) string {
 	n := v.Live(name)
 	hostID, member := v.Ledger.HostID(name)
@@ -85,6 +104,8 @@ func (v *View) Lost(name string) string {
 	} else if c := v.OutOfReach(n); c != nil && !n.Asking {
 		out = fmt.Sprintf("has lost its host: volume %s was on %s, which is gone", c.Volume.Name,
 			words.List(facts.Places(c.Volume), 3))
+	} else if isEphemeral(n) && podIsGone(n) && !n.Asking {
+		out = "has lost its disk, which was in a pod that is gone"
 	}
 	if out == "" || v.SeesAlive(n) != "" { // which asks all
 		return ""

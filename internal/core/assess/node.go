@@ -146,7 +146,7 @@ func (v *View) membership(name string, n *facts.Node) Membership {
 	if !member && n.Record.Spec.State == v1alpha1.StateDecommissioned {
 		return None // it was a member, and has left
 	}
-	diskUnknown := v.LedgerLost && len(n.Record.Spec.Claims) > 0 && !NeverHadDisk(n)
+	diskUnknown := v.LedgerLost && (len(n.Record.Spec.Claims) > 0 && !NeverHadDisk(n) || isEphemeral(n))
 	switch {
 	case member || n.Record.Spec.Member != nil:
 		return Member

@@ -236,6 +236,9 @@ var fields = map[string]struct {
 	"node.metadata.annotations": {func(s *v1alpha1.CassandraClusterSpec) {
 		s.Node.Metadata = &v1alpha1.Metadata{Annotations: map[string]string{"a": "b"}}
 	}, labels},
+	"node.storage.ephemeral.sizeLimit": {func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Storage = &v1alpha1.Storage{Ephemeral: &v1alpha1.EphemeralStorage{SizeLimit: quantity("10Gi")}}
+	}, "node.storage.ephemeral.sizeLimit: unset → "},
 	"node.storage.claims.data.size": {stored(func(s *v1alpha1.StorageClaims) {
 		s.Data.Size = quantity("20Gi")
 	}), `node.storage.claims.data.size: "10Gi" → "20Gi"`},
@@ -624,6 +627,8 @@ func TestTheGuideSaysWhatChangesHow(t *testing.T) {
 			how = "higher: Grows; lower: the system keyspaces get fewer replicas"
 		case "node.storage.claims.data.size", "node.storage.claims.commitlog.size":
 			how = "larger, where the class lets volumes grow: Live; else Refused"
+		case "node.storage.ephemeral.sizeLimit":
+			how = "of a ring on ephemeral storage: Replacement; else Refused"
 		case "security.encryption.internode.mode", "security.encryption.clients.mode":
 			how = "from or to Disabled: NewPod; else Restart; by stages"
 		case "stopped":

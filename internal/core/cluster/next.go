@@ -96,6 +96,8 @@ func procedures(rules guard.Rules) []procedure.Procedure {
 			Next: task.NextGivenUp(v1alpha1.TaskReplace), Over: task.NotGivenUp}),
 		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.RemoveTask, Removes: true,
 			Next: task.NextGivenUp(v1alpha1.TaskRemove), Over: task.NotGivenUp}),
+		replace.Planned(rules, assassinate.Remove, replace.Asked{Kind: ledger.RenewNode, Next: rollout.NextRenewed,
+			Over: rollout.NotRenewed, Take: rollout.Renewed}),
 	}, task.Procedures(rules)...)
 }
 
@@ -140,12 +142,16 @@ func rotateAuthorities(p *pass) plan.Result { return p.keeper.RotateAuthorities(
 func openStep(p *pass) plan.Result { return p.engine.Continue(p.keeper.Corrected()) }
 
 // recoverMembers replaces a member that is lost, also while a step of a lower class is open of
-// which nothing is under way.
+// which nothing is under way, and then one that a roll-out is to bring into a new pod without its
+// data.
 func recoverMembers(p *pass) plan.Result {
 	if p.engine.View().SpecRejected || !p.engine.Yields() {
 		return plan.Nothing()
 	}
-	return p.engine.Propose(ledger.ReplaceNode)
+	if r := p.engine.Propose(ledger.ReplaceNode); r.Outcome != plan.Done {
+		return r
+	}
+	return p.engine.Propose(ledger.RenewNode)
 }
 
 // encrypt goes before the roll-out, which brings a stage to the nodes.

@@ -359,8 +359,8 @@ func TestUnreadyPodsMayBeEvictedWhileNoStepIsOpen(t *testing.T) {
 // A step that moves ranges or takes nodes down keeps every pod while it is open.
 func TestWhichStepsRefuseEvictions(t *testing.T) {
 	want := []ledger.Kind{ledger.AddDatacenter, ledger.AdoptRing, ledger.FormRing, ledger.JoinNode, ledger.LeaveNode,
-		ledger.RemoveTask, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RollOut, ledger.StopDatacenter,
-		ledger.StopRing, ledger.WithdrawDatacenter}
+		ledger.RemoveTask, ledger.RenewNode, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RollOut,
+		ledger.StopDatacenter, ledger.StopRing, ledger.WithdrawDatacenter}
 	v := viewOf(formed(t))
 	var got []ledger.Kind
 	for _, p := range procedures(guard.All()) {

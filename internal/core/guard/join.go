@@ -115,9 +115,13 @@ func joiningDiskIsEmpty(of Nodes) []Finding {
 		if agent == nil || agent.Disk == v1alpha1.DiskEmpty && !agent.TrafficOpened {
 			continue
 		}
-		advice := "delete its claim and its pod so that both are recreated"
+		what, then := "its claim and its pod", "both are"
+		if r := of.Nodes[name].Record; r != nil && r.Spec.Pod.Storage.Ephemeral != nil {
+			what, then = "its pod", "it is"
+		}
+		advice := "delete " + what + " so that " + then + " recreated"
 		if agent.Disk != v1alpha1.DiskLeft && (agent.Disk == v1alpha1.DiskMember || agent.TrafficOpened) {
-			advice = "it may hold writes that no other disk has: save them before you delete its claim and its pod"
+			advice = "it may hold writes that no other disk has: save them before you delete " + what
 		}
 		out = append(out, Finding{Nodes: []string{name},
 			Message: fmt.Sprintf("the disk of node %s is not empty but %s: it is neither used nor wiped; %s", name,

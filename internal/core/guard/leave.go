@@ -265,7 +265,7 @@ func tooFull(n *facts.Node, times float64) (why, stalled string) {
 	}
 	s := agent.Space
 	more, used, capacity := float64(s.Data)*(times-1), float64(s.Capacity-s.Free), float64(s.Capacity)
-	if own := claimed(n); own > 0 && capacity > sharedFrom*own { // others fill the file system, too
+	if own := limit(n); own > 0 && (capacity > sharedFrom*own || n.Record.Spec.Pod.Storage.Ephemeral != nil) { // others fill the file system, too
 		used, capacity = float64(s.Data), own
 	}
 	if used+more <= mostOfDisk*capacity && more <= float64(s.Free) {
@@ -279,8 +279,12 @@ func tooFull(n *facts.Node, times float64) (why, stalled string) {
 // volumes are on, too: one that is a directory of its host.
 const sharedFrom = 2
 
-// claimed is the size of a node's data volume as its claim has it; 0 if that is not known.
-func claimed(n *facts.Node) float64 {
+// limit is the size of a node's data volume as its claim, or its pod, has it; 0 if that is not
+// known.
+func limit(n *facts.Node) float64 {
+	if n.Record != nil && n.Record.Spec.Pod.Storage.Ephemeral != nil {
+		return float64(n.Record.Spec.Pod.Storage.Ephemeral.SizeLimit.Value())
+	}
 	c := n.Claims[v1alpha1.VolumeData]
 	if c == nil || c.Claim == nil {
 		return 0

@@ -63,6 +63,8 @@ const (
 	ReplaceNode Kind = "ReplaceNode"
 	// ReplaceTask has a node take the place of a member whose disk a task gives up.
 	ReplaceTask Kind = "ReplaceTask"
+	// RenewNode has a node take its own place in a new pod, since its data goes with its pod.
+	RenewNode Kind = "RenewNode"
 	// RemoveTask removes a member that is down from the ring, since a task says so.
 	RemoveTask Kind = "RemoveTask"
 )

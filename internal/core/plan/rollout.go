@@ -55,6 +55,8 @@ const (
 	ResizeAndRestart Takes = "ResizeAndRestart"
 	// NewPod on the same volumes.
 	NewPod Takes = "NewPod"
+	// Replacement: a new pod, whose node streams all its data again.
+	Replacement Takes = "Replacement"
 	// Refused: nothing brings a node that exists to it.
 	Refused Takes = "Refused"
 )

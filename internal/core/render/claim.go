@@ -38,6 +38,15 @@ func Volumes(settings v1alpha1.PodSettings) []Volume {
 	return out
 }
 
+// mounted are the volumes that a node's pod has its data on: those of its claims, or the one that
+// goes with the pod.
+func mounted(settings v1alpha1.PodSettings) []Volume {
+	if settings.Storage.Ephemeral != nil {
+		return []Volume{{Name: v1alpha1.VolumeData, MountPath: layout.DataDir}}
+	}
+	return Volumes(settings)
+}
+
 // WithoutSizes is the storage of a node but for how large its volumes are: they grow while a pod
 // uses them.
 func WithoutSizes(s v1alpha1.Storage) v1alpha1.Storage {

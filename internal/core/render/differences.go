@@ -44,11 +44,17 @@ func Fields(all []Difference) []string {
 	return out
 }
 
+// EphemeralSize is the one field of storage that comes with a new pod, and unset stands for no
+// value.
+const EphemeralSize, unset = "node.storage.ephemeral.sizeLimit", "unset"
+
 // Fixed are those of the differences that no roll-out can bring about.
 func Fixed(all []Difference) []Difference {
 	return slices.DeleteFunc(all, func(d Difference) bool {
-		return !strings.HasPrefix(d.Field, "node.storage") && !slices.Contains([]string{"clusterName",
-			"datacenters[].datacenterName", "datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
+		storage := strings.HasPrefix(d.Field, "node.storage") &&
+			(d.Field != EphemeralSize || d.Have == unset || d.Want == unset)
+		return !storage && !slices.Contains([]string{"clusterName", "datacenters[].datacenterName",
+			"datacenters[].racks[].rackName", "datacenters[].numTokens"}, d.Field)
 	})
 }
 
@@ -116,7 +122,7 @@ const longestValue = 80
 
 func inWords(v any) string {
 	if v == nil {
-		return "unset"
+		return unset
 	}
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -53,6 +53,8 @@ func merge(base, over reflect.Value) reflect.Value {
 	t := base.Type()
 	out := reflect.New(t).Elem()
 	switch {
+	case t == reflect.TypeFor[*v1alpha1.Storage]() && otherKind(base, over):
+		return over
 	case isObject(t):
 		for i := range t.NumField() {
 			out.Field(i).Set(merge(base.Field(i), over.Field(i)))
@@ -81,6 +83,12 @@ func merge(base, over reflect.Value) reflect.Value {
 		out.Set(over)
 	}
 	return out
+}
+
+// otherKind says that a level has another kind of storage than those above it: one alone is set.
+func otherKind(above, level reflect.Value) bool {
+	a, b := above.Interface().(*v1alpha1.Storage), level.Interface().(*v1alpha1.Storage)
+	return a != nil && b != nil && (a.Claims == nil && b.Claims != nil || a.Ephemeral == nil && b.Ephemeral != nil)
 }
 
 // isObject says that the fields of a type are inherited one by one. Those that name the source of a

@@ -201,7 +201,7 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 		{Name: "helenus", MountPath: layout.SharedDir},
 		{Name: "logs", MountPath: layout.LogDir},
 	}
-	for _, v := range Volumes(settings) {
+	for _, v := range mounted(settings) {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath})
 	}
 	return mounts
@@ -211,7 +211,7 @@ func sharedMounts(settings v1alpha1.PodSettings) []corev1.VolumeMount {
 // that says whose it is.
 func volumeList(settings v1alpha1.PodSettings) string {
 	var list []string
-	for _, v := range Volumes(settings) {
+	for _, v := range mounted(settings) {
 		list = append(list, v.Name+"="+v.MountPath)
 	}
 	return strings.Join(list, ",")
@@ -252,6 +252,11 @@ func podVolumes(record *v1alpha1.CassandraNode) []corev1.Volume {
 				DefaultMode:          new(int32(0o440)),
 			},
 		}})
+	}
+	if e := record.Spec.Pod.Storage.Ephemeral; e != nil {
+		data := emptyDir(v1alpha1.VolumeData)
+		data.EmptyDir.SizeLimit = e.SizeLimit
+		volumes = append(volumes, data)
 	}
 	for _, v := range Volumes(record.Spec.Pod) {
 		volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{

@@ -89,6 +89,9 @@ func (k *Cluster) Return(name string, withDisks bool) {
 		}
 		for _, p := range k.onHost(m) {
 			clear(p.pulled)
+			for _, v := range p.own {
+				k.runtime.Destroy(v)
+			}
 		}
 	}
 	k.resume(m)

@@ -24,6 +24,8 @@ type pod struct {
 	// known is what the host's kubelet last saw of it; nil before it did. A kubelet that is cut off
 	// sees nothing new.
 	known *corev1.Pod
+	// own are the volumes that go with the pod, by name.
+	own map[string]*Volume
 	// resources are what the containers have, by name; resizing is the resize under way, and
 	// putOff why it is none.
 	resources map[string]corev1.ResourceRequirements
@@ -100,7 +102,7 @@ func (k *Cluster) podChanged(o *corev1.Pod, deleted bool) {
 		if deleted {
 			return
 		}
-		p = &pod{Cluster: k, pulled: map[string]string{}}
+		p = &pod{Cluster: k, pulled: map[string]string{}, own: map[string]*Volume{}}
 		k.pods[o.UID] = p
 		k.order = append(k.order, p)
 	}
@@ -187,6 +189,13 @@ func (p *pod) begin() {
 		if slices.ContainsFunc(secretsOf(v), func(name string) bool { return !p.exists(&corev1.Secret{}, name) }) {
 			p.line.After(2*time.Second, "mount "+p.seen.Name, p.sync)
 			return
+		}
+		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil {
+			if p.own[v.Name] == nil {
+				p.own[v.Name] = &Volume{Name: string(p.seen.UID) + "/" + v.Name, Host: p.host.Name,
+					Size: v.EmptyDir.SizeLimit.Value()}
+			}
+			volumes[v.Name] = p.own[v.Name]
 		}
 		if v.PersistentVolumeClaim == nil {
 			continue

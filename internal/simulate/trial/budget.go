@@ -26,7 +26,8 @@ type budgets struct {
 
 // moving are the steps while which no pod is evicted.
 var moving = []ledger.Kind{ledger.JoinNode, ledger.LeaveNode, ledger.AddDatacenter, ledger.WithdrawDatacenter,
-	ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask, ledger.RollOut, ledger.StopRing, ledger.StopDatacenter}
+	ledger.RenewNode, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask, ledger.RollOut, ledger.StopRing,
+	ledger.StopDatacenter}
 
 // repairedIn is how long a budget may be as somebody made it, and reopenedIn how long it may be
 // closed when nothing is open any more. A fault holds up an operator, or what it sees, for two

@@ -121,7 +121,8 @@ func Catalogue() []*Scenario {
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
 		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(),
-		repairScenarios(), leaveScenarios(), stopScenarios(), replaceScenarios())...)
+		repairScenarios(), leaveScenarios(), stopScenarios(), replaceScenarios(),
+		ephemeralScenarios())...)
 }
 
 // Find a scenario by its name.

@@ -508,8 +508,17 @@ func (o *checker) steps(old, now *ledger.Ledger) {
 	}
 }
 
-// disk is what a node's claim has of Cassandra; nil if it has no volume.
+// disk is what a node's claim, or its pod, has of Cassandra; nil if it has no volume.
 func (o *checker) disk(name string) *cassandra.Disk {
+	if e, _ := o.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode); e != nil &&
+		e.Spec.Pod.Storage.Ephemeral != nil {
+		for _, s := range o.w.Pods.Sandboxes() {
+			if s.Name() == name {
+				return s.Content(v1alpha1.VolumeData).Data
+			}
+		}
+		return nil
+	}
 	claim := claimOf(o.w, name)
 	if claim == nil || o.w.Kube.Volume(claim) == nil {
 		return nil

@@ -123,7 +123,7 @@ func (t *topology) opened(step *ledger.Step, members map[string]string) {
 		if slices.ContainsFunc(step.Wave(), t.hasTicket) {
 			return // it continues: the ledger that had it was lost
 		}
-	case ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask:
+	case ledger.RenewNode, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask:
 		beside = []string{changing, strange}
 	case ledger.AddDatacenter:
 	case ledger.LeaveNode:

@@ -196,8 +196,11 @@ func dataVolume(v *assess.View, w render.Wanted) *resource.Quantity {
 			}
 		}
 	}
-	if claims := w.Pod.Storage.Claims; claims != nil && claims.Data != nil {
-		return claims.Data.Size
+	switch s := w.Pod.Storage; {
+	case s.Ephemeral != nil:
+		return s.Ephemeral.SizeLimit
+	case s.Claims != nil && s.Claims.Data != nil:
+		return s.Claims.Data.Size
 	}
 	return nil
 }

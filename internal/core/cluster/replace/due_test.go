@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
@@ -82,6 +83,9 @@ func TestWhenAMemberIsReplaced(t *testing.T) {
 		"its disk fails":                 {changes{long, fails(facts.ProcessAbsent)}, "open Before"},
 		"its disk fails, and it serves":  {changes{long, fails(facts.ProcessRunning)}, "settled: 0 lost"},
 		"its disk fails no more":         {changes{long, fails(facts.ProcessAbsent), works}, "wait"},
+		"its pod with its data is gone":  {changes{long, silent, inPod("former")}, "open Before"},
+		"its pod with its data is there": {changes{long, silent, inPod("pod")}, "wait"},
+		"its pod is gone, with claims":   {changes{long, silent, gone}, "wait"},
 		"the ledger had lost its ticket": {changes{ticketed}, "lost a"},
 		"and that it was removed":        {changes{long, removedA}, "remove After"},
 	} {
@@ -104,6 +108,16 @@ func fails(process facts.ProcessState) func(*facts.Snapshot) {
 			Process: process, DiskFailing: "read-only"}
 	}
 }
+
+// inPod has the agent of a have last spoken from a pod in which the data was.
+func inPod(uid types.UID) func(*facts.Snapshot) {
+	return func(s *facts.Snapshot) {
+		s.Nodes["a"].Record.Status.PodUID = uid
+		s.Nodes["a"].Record.Spec.Pod.Storage.Ephemeral = &v1alpha1.EphemeralStorage{}
+	}
+}
+
+func gone(s *facts.Snapshot) { s.Nodes["a"].Record.Status.PodUID = "former" }
 
 func works(s *facts.Snapshot) { s.Nodes["a"].Agent.DiskFailing = "" }
 

@@ -10,6 +10,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -23,15 +24,19 @@ type Asked struct {
 	Kind ledger.Kind
 	// Removes says that nobody takes their place: they are down, and are removed from the ring.
 	Removes bool
-	// Next is the member whose turn it is, and the id of what asks for it; an empty id if none is.
+	// Next is the member whose turn it is, and the id of what asks for it; no member if none is,
+	// and no id if what asks has none.
 	Next func(*assess.View) (l ledger.Lost, id string)
 	// Over says why what has an id does not ask for it any more; empty while it does.
-	Over func(v *assess.View, id string) string
+	Over func(v *assess.View, id, node string) string
+	// Take has a record take over what the node is to be in its new pod. Nil: nothing.
+	Take func(*assess.View, *facts.Node) func(*v1alpha1.CassandraNodeSpec)
 }
 
 // Planned has a node take the place of a member whose disk is given up: it is stopped in order
-// first, the others are repaired, and only then its volumes are left. Until then its disk is as it
-// was, and it starts again on that if anything speaks against the replacement.
+// first, the others are repaired, and only then its volumes are left, or its pod where that has its
+// data. Until then its disk is as it was, and it starts again on that if anything speaks against
+// the replacement.
 func Planned(rules guard.Rules, stale Stale, asked Asked) procedure.Procedure {
 	r := replacer{rules, stale, &asked}
 	return procedure.Procedure{
@@ -47,7 +52,7 @@ func Planned(rules guard.Rules, stale Stale, asked Asked) procedure.Procedure {
 
 func (r replacer) duePlanned(v *assess.View) *procedure.Proposal {
 	given, id := r.asked.Next(v)
-	if id == "" {
+	if given.Node == "" {
 		return nil
 	}
 	n, what := v.Live(given.Node), "replacing"
@@ -66,7 +71,7 @@ func (r replacer) duePlanned(v *assess.View) *procedure.Proposal {
 			given.HostID)
 		opening.ResultMessage = opening.EventMessage
 	}
-	if n.Record.Spec.State == v1alpha1.StateStopped && len(refusals) == 0 { // the ledger that had its step was lost
+	if n.Record.Spec.State == v1alpha1.StateStopped && len(refusals) == 0 && id != "" { // the ledger that had its step was lost
 		p.Lost = &ledger.Step{ID: id, Kind: r.asked.Kind, Class: ledger.Topology, Stage: ledger.StageDrain,
 			Generation: v.Cluster.Generation, OpenedAt: v.Now, StageSince: v.Now, Datacenters: opening.Datacenters,
 			Nodes: slices.Sorted(slices.Values(opening.Nodes)), State: ledger.Encoded(opening.State)}
@@ -113,7 +118,8 @@ func lasting(refusals []guard.Refusal) []guard.Refusal {
 // say so.
 const stopWithin = 5 * time.Minute
 
-// drain has the node stopped, and its pod deleted: from then on nothing has its volumes.
+// drain has the node stopped, and its pod deleted: from then on nothing has its volumes. A pod that
+// has the data itself stays until there is no way back.
 func (r replacer) drain(v *assess.View, s *procedure.Step) plan.Result {
 	node, state := of(s)
 	if result, back := r.back(v, s, node); back {
@@ -134,6 +140,8 @@ func (r replacer) drain(v *assess.View, s *procedure.Step) plan.Result {
 		return r.proceed(v, s, node, state)
 	case n.Pod.DeletionTimestamp != nil:
 		return plan.Waiting("%s: waiting until its pod is gone", what)
+	case v.IsDown(n) && v.HoldsData(n):
+		return r.proceed(v, s, node, state)
 	case v.IsDown(n):
 		s.DeletePod(n, "its node gives up its disk, and is stopped")
 		return plan.Acting("node %s is stopped", node)
@@ -152,7 +160,7 @@ func (r replacer) drain(v *assess.View, s *procedure.Step) plan.Result {
 // keepsDisk ends a replacement for which nobody asks any more, or that another member would suffer
 // from, as long as the disk is there.
 func (r replacer) keepsDisk(v *assess.View, s *procedure.Step, node string) (plan.Result, bool) {
-	why := r.asked.Over(v, s.ID())
+	why := r.asked.Over(v, s.ID(), node)
 	if unseen := guard.Check(others(v, node), r.rules.Seen...); why == "" && len(unseen) > 0 {
 		why = unseen[0].Message
 	}
@@ -161,7 +169,7 @@ func (r replacer) keepsDisk(v *assess.View, s *procedure.Step, node string) (pla
 	case why != "":
 	case n == nil:
 		return plan.Waiting("waiting for the record of %s, which is recreated", node), true
-	case stopped && (n.Record.Spec.State != v1alpha1.StateStopped || n.Pod != nil):
+	case stopped && (n.Record.Spec.State != v1alpha1.StateStopped || (n.Pod != nil) != v.HoldsData(n)):
 		why = "it has been started again"
 	default:
 		return plan.Result{}, false

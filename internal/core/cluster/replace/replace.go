@@ -257,7 +257,7 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Waiting("waiting for %s to acknowledge that its ticket is withdrawn", name)
 	}
 	if v.Ticket(n) == nil && n.Record.Spec.Member != nil && n.Record.Spec.Member.HostID == state.Replaces.HostID {
-		return issue(v, s, n, state)
+		return r.issue(v, s, n, state)
 	}
 	if ticket.AllowWipe(s, n) {
 		return plan.Acting("node %s may remove what it has streamed in vain", name)
@@ -292,7 +292,10 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 
 // issue writes the ticket into the record, and with it who is replaced. On a disk that cannot be
 // reached any more nothing starts: the node gets other claims, and nobody deletes the old ones.
-func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.Result {
+func (r replacer) issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.Result {
+	if r, leaves := leavesPod(v, s, n); leaves {
+		return r
+	}
 	gone := outOfReach(v, n, state)
 	switch {
 	case gone == "" && assess.Address(n) == "" && n.Pod != nil:
@@ -307,8 +310,24 @@ func issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.R
 			neverAgain(spec, state, gone)
 			spec.Join, spec.ClientTraffic = ticket.For(v.Ledger.StepByID(s.ID()), n.Name), v1alpha1.TrafficClosed
 			spec.State, spec.StopNotAfter = v1alpha1.StateRunning, nil
+			if r.asked != nil && r.asked.Take != nil {
+				r.asked.Take(v, n)(spec)
+			}
 		})
 	return plan.Acting("issued a ticket to %s to replace host id %s", n.Name, state.Replaces.HostID)
+}
+
+// leavesPod has the pod of a node go that has the data of the member which is replaced, and says
+// whether it is still there.
+func leavesPod(v *assess.View, s *procedure.Step, n *facts.Node) (plan.Result, bool) {
+	switch {
+	case !v.HoldsData(n) || n.Record.Spec.State != v1alpha1.StateStopped && !v.DiskFails(n):
+		return plan.Result{}, false
+	case n.Pod.DeletionTimestamp != nil:
+		return plan.Waiting("waiting until the pod of node %s is gone", n.Name), true
+	}
+	s.DeletePod(n, "its data is given up with it")
+	return plan.Acting("node %s leaves its pod, and the data in it", n.Name), true
 }
 
 // unheardOf is why a ticket to replace a member has no effect.
@@ -341,6 +360,9 @@ func remove(v *assess.View, s *procedure.Step) plan.Result {
 	then := "joins as a new node"
 	if n.Record.Spec.State == v1alpha1.StateDecommissioned {
 		then = "is gone"
+	}
+	if r, leaves := leavesPod(v, s, n); leaves {
+		return r
 	}
 	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
 		s.UpdateRecord(name, true, "host id "+hostID+" is removed from the ring",

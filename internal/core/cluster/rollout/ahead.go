@@ -77,6 +77,8 @@ func (p *pass) explain(out *plan.RollOut, pending []string) {
 			switch {
 			case takes == plan.Refused && p.VolumesGrow(n, w):
 				takes = plan.Live
+			case takes == plan.NewPod && p.renews(n):
+				takes = plan.Replacement
 			case takes == plan.NewPod && p.changeOf(n) == resize:
 				takes = plan.Resize
 				if d.Field == "node.resources.limits.memory" && restartFollows(n, w) {
@@ -174,6 +176,7 @@ func (p *pass) wavesAhead(pending []string) (waves [][]string, atOnce []string, 
 		if len(wave) == 0 {
 			return waves, nil, refused
 		}
+		wave, _ = p.alone(wave)
 		waves = append(waves, wave)
 		left = slices.DeleteFunc(left, func(name string) bool { return slices.Contains(wave, name) })
 	}

@@ -149,6 +149,9 @@ func current(n *facts.Node) bool {
 	return n.StatusIsCurrent() && n.Record.Status.ObservedGeneration == n.Record.Generation
 }
 
+// renews says that a node gets a new pod, and that its data is in the one that it has.
+func (p *pass) renews(n *facts.Node) bool { return p.HoldsData(n) && p.changeOf(n) == newPod }
+
 // lost says that the disk of a member is lost: its JVM does not start, whatever the spec says.
 func lost(n *facts.Node) bool {
 	agent := n.CurrentAgent()
@@ -159,6 +162,8 @@ func lost(n *facts.Node) bool {
 func (p *pass) notBack(n *facts.Node) string {
 	agent, status := n.CurrentAgent(), n.Record.Status
 	switch {
+	case p.state.Renews && (lost(n) || p.isLost(n.Name)):
+		return "its data is to be streamed again"
 	case lost(n):
 		return ""
 	case agent == nil:

@@ -42,8 +42,9 @@ func (p *pass) beginWave(pending []string) plan.Result {
 		p.asked = true
 	}
 	live := !first && p.changeOf(p.Nodes[wave[0]]) == live
+	wave, renews := p.alone(wave)
 	p.write(true, "it is the turn of "+words.List(wave, 3), func(s *State) {
-		s.Live = live
+		s.Live, s.Renews = live, renews
 		if !left {
 			s.Left, s.LeftSince = 0, nil
 		}

@@ -33,6 +33,9 @@ type State struct {
 	Began time.Time `json:"began,omitzero"`
 	// Live says that the wave needs no restart, so that it waits for no node that is down.
 	Live bool `json:"live,omitempty"`
+	// Renews says that the node of the wave gets a new pod without its data: a step of its own
+	// replaces it.
+	Renews bool `json:"renews,omitempty"`
 	// Proven says that the first node has served for the soak.
 	Proven bool `json:"proven,omitempty"`
 	// SoakSince is when the first node came back, and SoakAs which of its JVMs.
@@ -68,7 +71,7 @@ func RollOut(rules guard.Rules, stale Stale) procedure.Procedure {
 		},
 		Yields: func(s *ledger.Step) bool {
 			state, err := ledger.StateOf[State](s)
-			return err == nil && (len(state.Wave) == 0 || state.Resting)
+			return err == nil && (len(state.Wave) == 0 || state.Resting || state.Renews)
 		},
 		Stages: []procedure.Stage{{Name: ledger.StageWaves,
 			Run: func(v *assess.View, s *procedure.Step) plan.Result {

@@ -37,7 +37,7 @@ func (p *pass) continueWave() (plan.Result, bool) {
 	allowed := p.allowed(asking)
 	if len(allowed) == 0 && len(asking) == len(p.state.Wave) && slices.ContainsFunc(p.Members(), p.isLost) {
 		p.write(false, "a lost member is replaced first", func(s *State) {
-			s.Wave, s.Began, s.First, s.Live, s.SoakSince = nil, time.Time{}, false, false, nil
+			s.Wave, s.Began, s.First, s.Live, s.Renews, s.SoakSince = nil, time.Time{}, false, false, false, nil
 		})
 		return plan.Waiting("no node of the wave has gone down, and none can until a lost member is replaced"), false
 	}
@@ -95,7 +95,7 @@ func (p *pass) endWave() {
 		if !s.Live {
 			s.Last, s.Left, s.LeftSince = was.Wave, 0, nil
 		}
-		s.Wave, s.Began, s.First, s.Live, s.SoakSince = nil, time.Time{}, false, false, nil
+		s.Wave, s.Began, s.First, s.Live, s.Renews, s.SoakSince = nil, time.Time{}, false, false, false, nil
 		s.Proven = s.Proven || was.First
 	})
 	if took := back.Sub(was.Began).Round(time.Second); !was.Live && !was.Began.IsZero() {
@@ -134,7 +134,7 @@ func (p *pass) soakLength() time.Duration {
 // wantsDown says that what runs on a node has to be taken down now to bring it on.
 func (p *pass) wantsDown(n *facts.Node) bool {
 	if n.Record.Spec.State != v1alpha1.StateRunning || n.Pod == nil || n.Pod.DeletionTimestamp != nil ||
-		p.Of(n.Name).Process == assess.Absent || unfinishedRestart(n) {
+		p.Of(n.Name).Process == assess.Absent || unfinishedRestart(n) || p.renews(n) {
 		return false
 	}
 	change := p.changeOf(n)
@@ -165,6 +165,15 @@ func (p *pass) continueNode(n *facts.Node, mayGoDown bool) string {
 	case stopped && n.Pod != nil && (is.Process != assess.Absent || is.Contact != assess.Answering || !current(n) ||
 		n.Record.Status.Phase != v1alpha1.PhaseStopped):
 		return p.stopping(n)
+	case stopped && p.renews(n):
+		p.start(n, "its pod has its data")
+		return "it starts again"
+	case p.renews(n) && p.state.Renews:
+		return "it is yet to be replaced: a new pod has none of its data"
+	case p.renews(n) && is.Failing():
+		return "" // it has a turn of its own
+	case p.renews(n):
+		return p.notBack(n)
 	case stopped && change != nothing:
 		p.step.UpdateRecord(n.Name, false, "it is stopped, and takes over what the spec says", take)
 		return "it is stopped"

@@ -28,7 +28,7 @@ func NextGivenUp(kind v1alpha1.TaskType) func(*assess.View) (ledger.Lost, string
 }
 
 // NotGivenUp says why the task of a uid gives no member up any more; empty while it does.
-func NotGivenUp(v *assess.View, id string) string {
+func NotGivenUp(v *assess.View, id, _ string) string {
 	switch t := stateOf(v, id); {
 	case t == nil:
 		return "its task is deleted"

@@ -15,7 +15,8 @@ import (
 func (k *Keeper) judgeReplace(e *v1alpha1.Exception) (v1alpha1.ExceptionState, string) {
 	switch s := k.Ledger.Step; {
 	case s.Has(e.Node) &&
-		slices.Contains([]ledger.Kind{ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask}, s.Kind):
+		slices.Contains([]ledger.Kind{ledger.RenewNode, ledger.ReplaceNode, ledger.ReplaceTask, ledger.RemoveTask},
+			s.Kind):
 		return v1alpha1.ExceptionActive, fmt.Sprintf("node %s is being replaced", e.Node)
 	case slices.ContainsFunc(k.Ledger.Lost, func(l ledger.Lost) bool { return l.Node == e.Node }):
 		return v1alpha1.ExceptionActive, fmt.Sprintf("node %s is to be replaced", e.Node)

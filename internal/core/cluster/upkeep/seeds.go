@@ -51,7 +51,8 @@ func (k *Keeper) seedNodes() []string {
 	switch s := k.Ledger.Step; {
 	case s == nil:
 	case len(members) > 1 &&
-		slices.Contains([]ledger.Kind{ledger.LeaveNode, ledger.ReplaceTask, ledger.RemoveTask}, s.Kind):
+		slices.Contains([]ledger.Kind{ledger.LeaveNode, ledger.RenewNode, ledger.ReplaceTask, ledger.RemoveTask},
+			s.Kind):
 		members = slices.DeleteFunc(members, s.Has)
 	case s.Kind == ledger.ReplaceNode && s.Stage == ledger.StageTickets:
 		members = slices.DeleteFunc(members, s.Has) // it is on its way into the ring

@@ -27,7 +27,7 @@ func hasTakenAddress(n *facts.Node) bool {
 func (k *Keeper) takenAddress(n *facts.Node) {
 	why := n.CurrentAgent().Message
 	f := k.countFailure(n, "AddressTaken", "has an address of another member: "+why)
-	if f.Count > freshAddresses {
+	if f.Count > freshAddresses || k.HoldsData(n) {
 		k.draft.Notice(v1alpha1.NoticeAddressConflict, []string{n.Name},
 			"pod %s has an address of another member, as the %s one in a row: %s. Cassandra is not started in it; "+
 				"delete the pod to get another", n.Name, words.Ordinal(f.Count), why)

@@ -122,7 +122,11 @@ func (k *Keeper) checkSpec() error {
 			continue
 		}
 		w := k.Wanted[i]
-		if claims := w.Pod.Storage.Claims; claims == nil || claims.Data == nil {
+		if w.Pod.Storage.Ephemeral != nil {
+			if err := k.checkEphemeral(w.Datacenter); err != nil {
+				return err
+			}
+		} else if claims := w.Pod.Storage.Claims; claims == nil || claims.Data == nil {
 			return fmt.Errorf("node.storage.claims.data.size is not set for datacenter %s: say how large the volume "+
 				"of each node is", w.Datacenter)
 		}
@@ -142,6 +146,21 @@ func (k *Keeper) checkSpec() error {
 		if _, err := render.Pod(k.Owner(), record, k.Install); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkEphemeral refuses what the nodes of a datacenter cannot be asked whose data goes with their
+// pods.
+func (k *Keeper) checkEphemeral(datacenter string) error {
+	const storage = "datacenter %s is on ephemeral storage, which "
+	switch dc := k.Datacenter(datacenter); {
+	case k.Cluster.Spec.AdoptedUID() != "":
+		return fmt.Errorf("bootstrap.adopt is set, and "+storage+"leaves no disks behind that could be adopted: take "+
+			"it out", datacenter)
+	case k.Cluster.Spec.Stopped, dc != nil && dc.Stopped:
+		return fmt.Errorf("stopped is true, and "+storage+"would be lost with the pods, and all data with it: take it "+
+			"out; to give the data up, delete the cluster, or take the datacenter out", datacenter)
 	}
 	return nil
 }
@@ -226,6 +245,14 @@ func (k *Keeper) checkNodes() error {
 			releases[err.Error()] = append(releases[err.Error()], n.Name)
 			continue
 		}
+		if have, want := n.Record.Spec.Configuration.Version, k.Wanted[i].Configuration.Version; have != want &&
+			n.Record.Spec.Pod.Storage.Ephemeral != nil && k.Of(n.Name).Joined() {
+			why := fmt.Sprintf("%s → %s: a node on ephemeral storage gets a new release with a new pod, and streams all "+
+				"its data from others that have the old one, which do not stream to it; add a datacenter with claims, "+
+				"and take this one out, before the release changes", have, want)
+			releases[why] = append(releases[why], n.Name)
+			continue
+		}
 		drift, w := k.Drift(n, k.Wanted[i])
 		switch drift {
 		case assess.Same, assess.InTurn:
@@ -265,6 +292,10 @@ func (k *Keeper) checkNodes() error {
 	}
 	if len(changes) > 0 {
 		why := "a ring that exists cannot change that"
+		if slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, render.EphemeralSize) }) {
+			why += "; another kind of storage is for another datacenter, which has its own node.storage: add one, and " +
+				"take this one out when it has the data"
+		}
 		if len(fixed) > 0 {
 			why += " (" + words.List(fixed, 2) + ")"
 			k.draft.WakeIn(time.Minute) // nobody tells when a class changes

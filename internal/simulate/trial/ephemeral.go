@@ -1,0 +1,72 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/simulate/world"
+)
+
+// ephemeralScenarios are those of rings whose data goes with their pods.
+func ephemeralScenarios() []*Scenario {
+	of := threeRacks.with(func(c *v1alpha1.CassandraCluster) {
+		replacesBy(v1alpha1.ReplacementRepairBefore)(c)
+		c.Spec.Node.Storage = &v1alpha1.Storage{
+			Ephemeral: &v1alpha1.EphemeralStorage{SizeLimit: new(resource.MustParse("2Gi"))}}
+	})
+	return []*Scenario{
+		replacing(scenario("ephemeral", "a JVM of a ring on ephemeral storage is killed and keeps its data; then a pod "+
+			"is deleted, and its node is replaced without hands", of,
+			Act{Name: "kill", Do: onLostNode(killJVM), Until: all(grown, not(replaced)), Within: 15 * time.Minute},
+			Act{Name: "have one lack rows", Do: lacksRows},
+			Act{Name: "delete the pod", Do: deletePodOf(lostNode), Until: all(replaced, grown), Within: time.Hour})),
+		replacing(scenario("ephemeral-rollout", "a change that takes new pods reaches a ring on ephemeral storage: each "+
+			"node is replaced before the next one gives its data up", of,
+			Act{Name: "change the pods", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
+				s.Node.TerminationGracePeriodSeconds = new(int64(200))
+			}), Until: all(haveTaken(3), haveReplaced(3), grown), Within: 2 * time.Hour})),
+		replacing(scenario("ephemeral-all-lost", "all pods of a ring on ephemeral storage are deleted at once: no ring "+
+			"forms again by itself", of,
+			Act{Name: "delete the pods", Do: func(w *world.World) error {
+				w.Network.Forget(ringName) // its rows are lost with it
+				return deletePods(3)(w)
+			}, Until: dataLost(3), Within: 15 * time.Minute},
+			passing("an hour", time.Hour, dataLost(3), serves(0)))),
+	}
+}
+
+// dataLost says that so many nodes are down without their data, by their own word.
+func dataLost(n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		lost := slices.DeleteFunc(slices.Clone(w.Server.Objects("CassandraNode")), func(o client.Object) bool {
+			return o.(*v1alpha1.CassandraNode).Status.Phase != v1alpha1.PhaseDataLost
+		})
+		return len(lost) == n
+	}
+}
+
+// haveReplaced says that so many nodes have taken the places of members.
+func haveReplaced(n int) func(*world.World) bool {
+	return func(w *world.World) bool {
+		replaced := 0
+		for _, o := range w.Server.Objects("CassandraNode") {
+			replaced += len(o.(*v1alpha1.CassandraNode).Spec.Replaced)
+		}
+		return replaced == n
+	}
+}
+
+// deletePodOf deletes the pod of a node.
+func deletePodOf(node string) func(*world.World) error {
+	return func(w *world.World) error {
+		return w.User().Delete(context.Background(),
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: node}})
+	}
+}
