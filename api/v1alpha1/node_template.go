@@ -168,27 +168,12 @@ type Storage struct {
 }
 
 // EphemeralStorage is one volume of a pod (emptyDir) for data and commit log.
-//
-// +kubebuilder:object:generate=false
 type EphemeralStorage struct {
 	// SizeLimit of the volume, such as 200Gi: the kubelet evicts a pod that has more on it. Any
 	// change makes new pods.
 	// +required
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'sizeLimit "' + string(self) + '" must be at least 1Mi; give it a unit, such as 200Gi'`
 	SizeLimit *resource.Quantity `json:"sizeLimit"`
-}
-
-// DeepCopy is a copy; nil of nil.
-func (in *EphemeralStorage) DeepCopy() *EphemeralStorage {
-	if in == nil {
-		return nil
-	}
-	out := *in
-	if in.SizeLimit != nil {
-		limit := in.SizeLimit.DeepCopy()
-		out.SizeLimit = &limit
-	}
-	return &out
 }
 
 // StorageClaims are the persistent volume claims of a node. Fields can be changed: a claim that is

@@ -65,11 +65,17 @@ func (v *View) DiskFails(n *facts.Node) bool {
 
 func isEphemeral(n *facts.Node) bool { return n.Record.Spec.Pod.Storage.Ephemeral != nil }
 
+// HasDataInPods says that nodes of a datacenter have their data in their pods.
+func (v *View) HasDataInPods(datacenter string) bool {
+	return slices.ContainsFunc(v.Records(),
+		func(n *facts.Node) bool { return n.Record.Spec.Datacenter == datacenter && isEphemeral(n) })
+}
+
 // HoldsData says that the data of a member, or of what may be one, is in its pod, and goes with it.
 // The node has a record.
 func (v *View) HoldsData(n *facts.Node) bool {
-	if !isEphemeral(n) || n.Pod == nil || podIsGone(n) || n.Record.Spec.Join != nil ||
-		n.Record.Status.Phase == v1alpha1.PhaseDataLost {
+	if !isEphemeral(n) || n.Pod == nil || podIsGone(n) || n.Record.Status.Phase == v1alpha1.PhaseDataLost ||
+		n.Record.Spec.Join != nil && !v.hasJoined(n) {
 		return false
 	}
 	is := v.Of(n.Name)

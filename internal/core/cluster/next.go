@@ -66,7 +66,7 @@ var entries = []entry{
 	{name: "Leave", when: ringCanChange, run: propose(ledger.LeaveNode)},
 	{name: "Roles", when: ringCanChange, run: propose(ledger.MakeRoles)},
 	{name: "Encryption", when: ringCanChange, run: encrypt, gate: true, opens: always},
-	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true},
+	{name: rollOut, when: ringCanChange, run: propose(ledger.RollOut), gate: true, opens: repairsFirst},
 	{name: "Superuser", when: ringCanChange, run: propose(ledger.Rotate)},
 	{name: "ApplicationRoles", when: ringCanChange, run: propose(ledger.KeepRoles)},
 	{name: "SystemKeyspaces", when: ringCanChange, run: propose(ledger.RaiseSystemKeyspaces), gate: true,
@@ -183,6 +183,9 @@ func propose(kind ledger.Kind) func(*pass) plan.Result {
 
 // always: a step that may begin has stale joins forgotten itself.
 func always(*pass) bool { return true }
+
+// repairsFirst: what a roll-out waits for comes after it.
+func repairsFirst(p *pass) bool { return rollout.RepairsFirst(p.engine.View()) }
 
 // noneStarts: a datacenter that cannot be stopped holds nothing up.
 func noneStarts(p *pass) bool { return p.engine.View().DatacenterToStart() == "" }

@@ -298,11 +298,14 @@ func (e *Engine) openBudgets() []string {
 
 // Budget is the disruption budget of a datacenter. While no step is open but one that repairs
 // tables a pod that is not ready can be evicted always: it would keep its host from being drained.
-// While one is open it may be a node that joins, or a replica that the step waits for.
+// While one is open it may be a node that joins, or a replica that the step waits for. Where pods
+// have the data, one that is not ready counts as one that is, and none can be evicted while a node
+// that is to be repaired may lack what is in it.
 func Budget(v *assess.View, datacenter string, rangesMove bool) *policyv1.PodDisruptionBudget {
-	unready := policyv1.IfHealthyBudget
+	unready, inPods := policyv1.IfHealthyBudget, v.HasDataInPods(datacenter)
+	rangesMove = rangesMove || inPods && len(v.Ledger.RepairDue) > 0
 	open := slices.ContainsFunc(v.Ledger.Open(), func(s *ledger.Step) bool { return s.Kind != ledger.RepairTables })
-	if v.HasRing() && !rangesMove && !v.LedgerLost && !open {
+	if v.HasRing() && !rangesMove && !v.LedgerLost && !open && !inPods {
 		unready = policyv1.AlwaysAllow
 	}
 	return render.Budget(v.Owner(), datacenter, MinAvailable(v, datacenter, rangesMove), unready)

@@ -46,7 +46,7 @@ func Planned(rules guard.Rules, stale Stale, asked Asked) procedure.Procedure {
 		Due:         r.duePlanned,
 		Stages: []procedure.Stage{{Name: ledger.StageHints, Run: r.awaitHints}, {Name: ledger.StageDrain, Run: r.drain},
 			{Name: ledger.StageOperations, Run: r.repair}, {Name: ledger.StageTickets, Run: r.await},
-			{Name: ledger.StageRemove, Run: remove}, {Name: ledger.StageOpen, Run: end}},
+			{Name: ledger.StageRemove, Run: r.remove}, {Name: ledger.StageOpen, Run: end}},
 	}
 }
 

@@ -49,7 +49,7 @@ func Replace(rules guard.Rules, stale Stale) procedure.Procedure {
 		Due:         r.due,
 		Stages: []procedure.Stage{{Name: ledger.StageHints, Run: r.awaitHints},
 			{Name: ledger.StageOperations, Run: r.repair}, {Name: ledger.StageTickets, Run: r.await},
-			{Name: ledger.StageRemove, Run: remove}, {Name: ledger.StageOpen, Run: end}},
+			{Name: ledger.StageRemove, Run: r.remove}, {Name: ledger.StageOpen, Run: end}},
 	}
 }
 
@@ -293,8 +293,8 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 // issue writes the ticket into the record, and with it who is replaced. On a disk that cannot be
 // reached any more nothing starts: the node gets other claims, and nobody deletes the old ones.
 func (r replacer) issue(v *assess.View, s *procedure.Step, n *facts.Node, state State) plan.Result {
-	if r, leaves := leavesPod(v, s, n); leaves {
-		return r
+	if result, leaves := r.leavesPod(v, s, n); leaves {
+		return result
 	}
 	gone := outOfReach(v, n, state)
 	switch {
@@ -318,13 +318,16 @@ func (r replacer) issue(v *assess.View, s *procedure.Step, n *facts.Node, state 
 }
 
 // leavesPod has the pod of a node go that has the data of the member which is replaced, and says
-// whether it is still there.
-func leavesPod(v *assess.View, s *procedure.Step, n *facts.Node) (plan.Result, bool) {
+// whether it is still there. It stays while another member is down that may have what is in it.
+func (r replacer) leavesPod(v *assess.View, s *procedure.Step, n *facts.Node) (plan.Result, bool) {
 	switch {
 	case !v.HoldsData(n) || n.Record.Spec.State != v1alpha1.StateStopped && !v.DiskFails(n):
 		return plan.Result{}, false
 	case n.Pod.DeletionTimestamp != nil:
 		return plan.Waiting("waiting until the pod of node %s is gone", n.Name), true
+	}
+	if why := r.refusals(v, n.Name); len(why) > 0 {
+		return s.Refused(why), true
 	}
 	s.DeletePod(n, "its data is given up with it")
 	return plan.Acting("node %s leaves its pod, and the data in it", n.Name), true
@@ -335,7 +338,7 @@ const unheardOf = "no other member has gossip of the one that is to be replaced"
 
 // remove has a member remove the lost one from the ring: the new owners of its ranges stream them.
 // Its node joins as a new one then.
-func remove(v *assess.View, s *procedure.Step) plan.Result {
+func (r replacer) remove(v *assess.View, s *procedure.Step) plan.Result {
 	name, state := of(s)
 	s.Describe(0, "node %s is removed from the ring", name)
 	n := v.Live(name)
@@ -361,8 +364,8 @@ func remove(v *assess.View, s *procedure.Step) plan.Result {
 	if n.Record.Spec.State == v1alpha1.StateDecommissioned {
 		then = "is gone"
 	}
-	if r, leaves := leavesPod(v, s, n); leaves {
-		return r
+	if result, leaves := r.leavesPod(v, s, n); leaves {
+		return result
 	}
 	if n.Record.Spec.Member != nil || n.Record.Spec.Join != nil {
 		s.UpdateRecord(name, true, "host id "+hostID+" is removed from the ring",

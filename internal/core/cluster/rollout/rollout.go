@@ -91,7 +91,8 @@ func due(v *assess.View) *procedure.Proposal {
 		return nil
 	}
 	what := "bringing " + words.Plural(len(pending)+len(begun), "node") + " to what the spec describes"
-	return &procedure.Proposal{What: what, Open: func() (*procedure.Opening, []guard.Refusal) {
+	refusals := p.repairsFirst(pending)
+	return &procedure.Proposal{What: what, Refusals: refusals, Open: func() (*procedure.Opening, []guard.Refusal) {
 		return &procedure.Opening{
 			Stage: ledger.StageWaves, Nodes: v.Members(), Why: string(ledger.RollOut),
 			State: State{Target: v.Described(), Wave: begun},
@@ -180,6 +181,10 @@ func (p *pass) run() plan.Result {
 	case p.DatacenterToStart() != "":
 		p.step.Close(false, v1alpha1.StepWithdrawn, "datacenter "+p.DatacenterToStart()+" is to start; "+
 			words.Plural(len(pending), "node")+" left for when it has")
+		return plan.Nothing()
+	case p.repairsFirst(pending) != nil:
+		p.step.Close(false, v1alpha1.StepWithdrawn, "nodes are repaired first; "+words.Plural(len(pending), "node")+
+			" left for when they are")
 		return plan.Nothing()
 	case p.state.Hold != "" && hold != "" && p.state.Hold != p.Cluster.Spec.Disruption.Resume:
 		p.rest(true)

@@ -35,11 +35,12 @@ func (p *pass) continueWave() (plan.Result, bool) {
 		}
 	}
 	allowed := p.allowed(asking)
-	if len(allowed) == 0 && len(asking) == len(p.state.Wave) && slices.ContainsFunc(p.Members(), p.isLost) {
-		p.write(false, "a lost member is replaced first", func(s *State) {
+	if len(allowed) == 0 && len(asking) == len(p.state.Wave) && slices.ContainsFunc(p.Members(), p.isLost) ||
+		p.state.Renews && p.repairsFirst(p.state.Wave) != nil {
+		p.write(false, "others are replaced or repaired first", func(s *State) {
 			s.Wave, s.Began, s.First, s.Live, s.Renews, s.SoakSince = nil, time.Time{}, false, false, false, nil
 		})
-		return plan.Waiting("no node of the wave has gone down, and none can until a lost member is replaced"), false
+		return plan.Waiting("no node of the wave has gone down, and none can until others are replaced or repaired"), false
 	}
 	var waiting []string
 	for _, name := range p.state.Wave {
