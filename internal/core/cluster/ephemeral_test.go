@@ -125,6 +125,33 @@ func TestANodeKeepsItsPodUntilItsTicket(t *testing.T) {
 	}
 }
 
+// A node that is to be repaired may lack what another one has: until then none gives its data up, and
+// no pod is evicted.
+func TestNodesAreRepairedBeforeOthersGiveTheirDataUp(t *testing.T) {
+	w := ephemeral(t)
+	pods := w.pods()
+	due := []ledger.RepairDue{{Node: second, Reason: v1alpha1.RepairReplaced}}
+	w.snapshot.Ledger.RepairDue = due
+	w.change(otherGracePeriod)
+	made := w.settle()
+	budget := w.snapshot.Shared.Budgets[v1alpha1.DisruptionBudgetName("orders", "dc1")]
+	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
+		return b.Reason == v1alpha1.BlockedRepairDue
+	}) || w.snapshot.Ledger.Step != nil || budget.Spec.MinAvailable.IntValue() != 3 {
+		t.Errorf("blocked %v, step %v, evictions leave %v", made.Blocked, w.snapshot.Ledger.Step, budget.Spec.MinAvailable)
+	}
+	w.snapshot.Ledger.RepairDue = nil
+	w.work(constantly(v1alpha1.OperationCancelled))
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RenewNode && s.Stage == ledger.StageOperations })
+	w.snapshot.Ledger.RepairDue = due
+	made = w.settle()
+	if w.snapshot.Ledger.Step != nil || w.pods()[first] != pods[first] ||
+		w.snapshot.Nodes[first].Record.Spec.State != v1alpha1.StateRunning {
+		t.Errorf("step %s, pod %s of %s, blocked %v", ledgerInWords(w.snapshot.Ledger), w.pods()[first], pods[first],
+			made.Blocked)
+	}
+}
+
 // What a ring on ephemeral storage is not asked, and what can be changed of it.
 func TestWhatARingOnEphemeralStorageRefuses(t *testing.T) {
 	for name, c := range map[string]struct {

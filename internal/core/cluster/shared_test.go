@@ -338,6 +338,7 @@ func TestUnreadyPodsMayBeEvictedWhileNoStepIsOpen(t *testing.T) {
 		want   policyv1.UnhealthyPodEvictionPolicyType
 	}{
 		"nothing is under way": {formed, func(*assess.View) {}, policyv1.AlwaysAllow},
+		"pods have the data":   {ephemeral, func(*assess.View) {}, policyv1.IfHealthyBudget},
 		"a node joins": {formed, func(v *assess.View) {
 			v.Ledger.Step = &ledger.Step{Kind: ledger.JoinNode}
 		}, policyv1.IfHealthyBudget},

@@ -79,8 +79,7 @@ func (b *budgets) changed(e apiserver.Event, byOperator bool) {
 			b.violated("budget: pods of datacenter %s can be evicted all the while, and %s is open", dc.Name,
 				l.Step.Kind)
 		}
-		repairs := c.Spec.Node.Storage.Ephemeral != nil && len(l.RepairDue) > 0 // a pod may have what these lack
-		note(b.shut, dc.Name, now, budget != nil && !repairs && !evictable(budget, b.members(dc.Name)-1))
+		note(b.shut, dc.Name, now, budget != nil && !b.evictable(budget, b.members(dc.Name)))
 		if at, shut := b.shut[dc.Name]; shut && !b.idle.IsZero() && min(since(b.idle), since(at)) > b.bound(reopenedIn) {
 			b.violated("budget: nothing is open, and evictions may not leave all but one of the %d members of "+
 				"datacenter %s", b.members(dc.Name), dc.Name)

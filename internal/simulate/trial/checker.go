@@ -206,7 +206,8 @@ func (o *checker) seen(user string, uid types.UID) bool {
 	return true // it was killed by this very write
 }
 
-// podDeleted: no pod of a node that serves is deleted, unless its cluster is.
+// podDeleted: no pod of a node that serves is deleted, unless its cluster is, nor one with the data of
+// a member before the ledger says that this is replaced.
 func (o *checker) podDeleted(p *corev1.Pod) {
 	if c := get(o.w); c == nil || c.DeletionTimestamp != nil || string(c.UID) != p.Labels[v1alpha1.LabelClusterUID] {
 		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() &&
@@ -218,6 +219,13 @@ func (o *checker) podDeleted(p *corev1.Pod) {
 	}
 	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) {
 		o.violated("I1: the operator deletes pod %s, whose node is NORMAL", p.Name)
+	}
+	n, _ := o.w.Server.Object("CassandraNode", keyOf(p.Name)).(*v1alpha1.CassandraNode)
+	if n != nil && n.Spec.Pod.Storage.Ephemeral != nil && n.Status.PodUID == p.UID &&
+		n.Status.Disk == v1alpha1.DiskMember && p.Status.Phase == corev1.PodRunning && o.lastLedger != nil &&
+		!slices.Contains(o.lastLedger.Replaced, n.Status.HostID) {
+		o.violated("the operator deletes pod %s with its data, and nobody is to take the place of %s", p.Name,
+			n.Status.HostID)
 	}
 }
 

@@ -90,10 +90,9 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 		planned[inside] = min(int(dc.PlannedReplicationFactor), len(members[inside]))
 		b, _ := o.w.Server.Object("PodDisruptionBudget",
 			keyOf(v1alpha1.DisruptionBudgetName(c.Name, dc.Name))).(*policyv1.PodDisruptionBudget)
-		if left := len(members[inside]) - 1; b == nil || !evictable(b, left) {
+		if n := len(members[inside]); b == nil || !o.evictable(b, n) {
 			o.violated("budget: nothing is open, and evictions do not leave %d pods of datacenter %s, as they may",
-				left,
-				dc.Name)
+				n-1, dc.Name)
 		}
 	}
 	joined := map[string]bool{}
@@ -131,9 +130,17 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 	}
 }
 
-// evictable says that a budget lets evictions leave so few pods that are ready, and any that is not
-// ready go.
-func evictable(b *policyv1.PodDisruptionBudget, left int) bool {
+// evictable says that a budget lets one pod of the members be evicted that is ready, and any that is
+// not. Where pods have the data, one that is not ready goes only while all others are, and none goes
+// while a node that is to be repaired may lack what is in it.
+func (o *checker) evictable(b *policyv1.PodDisruptionBudget, members int) bool {
+	left, unready := members-1, policyv1.AlwaysAllow
+	if n := get(o.w).Spec.Node; n != nil && n.Storage != nil && n.Storage.Ephemeral != nil {
+		unready = policyv1.IfHealthyBudget
+		if len(o.lastLedger.RepairDue) > 0 {
+			left = members
+		}
+	}
 	return b.Spec.MinAvailable != nil && b.Spec.MinAvailable.IntValue() == left &&
-		b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
+		b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == unready
 }
