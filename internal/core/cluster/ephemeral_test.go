@@ -125,8 +125,8 @@ func TestANodeKeepsItsPodUntilItsTicket(t *testing.T) {
 	}
 }
 
-// A node that is to be repaired may lack what another one has: until then none gives its data up, and
-// no pod is evicted.
+// A node that is to be repaired may lack what another one has: until then none gives its data up,
+// and no pod is evicted.
 func TestNodesAreRepairedBeforeOthersGiveTheirDataUp(t *testing.T) {
 	w := ephemeral(t)
 	pods := w.pods()
@@ -138,7 +138,8 @@ func TestNodesAreRepairedBeforeOthersGiveTheirDataUp(t *testing.T) {
 	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
 		return b.Reason == v1alpha1.BlockedRepairDue
 	}) || w.snapshot.Ledger.Step != nil || budget.Spec.MinAvailable.IntValue() != 3 {
-		t.Errorf("blocked %v, step %v, evictions leave %v", made.Blocked, w.snapshot.Ledger.Step, budget.Spec.MinAvailable)
+		t.Errorf("blocked %v, step %v, evictions leave %v", made.Blocked, w.snapshot.Ledger.Step,
+			budget.Spec.MinAvailable)
 	}
 	w.snapshot.Ledger.RepairDue = nil
 	w.work(constantly(v1alpha1.OperationCancelled))

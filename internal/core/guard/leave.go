@@ -265,7 +265,8 @@ func tooFull(n *facts.Node, times float64) (why, stalled string) {
 	}
 	s := agent.Space
 	more, used, capacity := float64(s.Data)*(times-1), float64(s.Capacity-s.Free), float64(s.Capacity)
-	if own := limit(n); own > 0 && (capacity > sharedFrom*own || n.Record.Spec.Pod.Storage.Ephemeral != nil) { // others fill the file system, too
+	inPod := n.Record != nil && n.Record.Spec.Pod.Storage.Ephemeral != nil
+	if own := limit(n); own > 0 && (inPod || capacity > sharedFrom*own) { // others fill the file system, too
 		used, capacity = float64(s.Data), own
 	}
 	if used+more <= mostOfDisk*capacity && more <= float64(s.Free) {

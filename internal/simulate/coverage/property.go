@@ -90,6 +90,9 @@ func set(object map[string]any, path string, value any) {
 		}
 		set(all[0].(map[string]any), rest, value)
 	default:
+		if name == "ephemeral" { // storage is of one kind
+			delete(object, "claims")
+		}
 		inner, ok := object[name].(map[string]any)
 		if !ok {
 			if inner = runtime.DeepCopyJSON(elements[name]); inner == nil {

@@ -206,8 +206,8 @@ func (o *checker) seen(user string, uid types.UID) bool {
 	return true // it was killed by this very write
 }
 
-// podDeleted: no pod of a node that serves is deleted, unless its cluster is, nor one with the data of
-// a member before the ledger says that this is replaced.
+// podDeleted: no pod of a node that serves is deleted, unless its cluster is, nor one with the data
+// of a member before the ledger says that this is replaced.
 func (o *checker) podDeleted(p *corev1.Pod) {
 	if c := get(o.w); c == nil || c.DeletionTimestamp != nil || string(c.UID) != p.Labels[v1alpha1.LabelClusterUID] {
 		if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().NativeOpen() &&

@@ -22,18 +22,18 @@ func ephemeralScenarios() []*Scenario {
 			Ephemeral: &v1alpha1.EphemeralStorage{SizeLimit: new(resource.MustParse("2Gi"))}}
 	})
 	return []*Scenario{
-		replacing(scenario("ephemeral", "a JVM of a ring on ephemeral storage is killed and keeps its data; then a pod "+
-			"is deleted, and its node is replaced without hands", of,
+		replacing(scenario("ephemeral", "a JVM of a ring on ephemeral storage is killed and keeps its data; then a "+
+			"pod is deleted, and its node is replaced without hands", of,
 			Act{Name: "kill", Do: onLostNode(killJVM), Until: all(grown, not(replaced)), Within: 15 * time.Minute},
 			Act{Name: "have one lack rows", Do: lacksRows},
 			Act{Name: "delete the pod", Do: deletePodOf(lostNode), Until: all(replaced, grown), Within: time.Hour})),
-		replacing(scenario("ephemeral-rollout", "a change that takes new pods reaches a ring on ephemeral storage: each "+
-			"node is replaced before the next one gives its data up", of,
+		replacing(scenario("ephemeral-rollout", "a change that takes new pods reaches a ring on ephemeral storage: "+
+			"each node is replaced before the next one gives its data up", of,
 			Act{Name: "change the pods", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Node.TerminationGracePeriodSeconds = new(int64(200))
 			}), Until: all(haveTaken(3), haveReplaced(3), grown), Within: 2 * time.Hour})),
-		replacing(scenario("ephemeral-all-lost", "all pods of a ring on ephemeral storage are deleted at once: no ring "+
-			"forms again by itself", of,
+		replacing(scenario("ephemeral-all-lost", "all pods of a ring on ephemeral storage are deleted at once: no "+
+			"ring forms again by itself", of,
 			Act{Name: "delete the pods", Do: func(w *world.World) error {
 				w.Network.Forget(ringName) // its rows are lost with it
 				return deletePods(3)(w)

@@ -130,9 +130,9 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 	}
 }
 
-// evictable says that a budget lets one pod of the members be evicted that is ready, and any that is
-// not. Where pods have the data, one that is not ready goes only while all others are, and none goes
-// while a node that is to be repaired may lack what is in it.
+// evictable says that a budget lets one pod of the members be evicted that is ready, and any that
+// is not. Where pods have the data, one that is not ready goes only while all others are, and none
+// goes while a node that is to be repaired may lack what is in it.
 func (o *checker) evictable(b *policyv1.PodDisruptionBudget, members int) bool {
 	left, unready := members-1, policyv1.AlwaysAllow
 	if n := get(o.w).Spec.Node; n != nil && n.Storage != nil && n.Storage.Ephemeral != nil {

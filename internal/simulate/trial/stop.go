@@ -87,11 +87,12 @@ func stopScenarios() []*Scenario {
 			stopAlone, Act{Name: "change it", Do: respec(concurrentWrites("20")), Within: time.Hour,
 				Until: all(dcStopped, setIn("dc1", "20"))},
 			anHour(dcStopped, serves(3)), startAlone(rolledOut))),
-		waiting(both(scenario("stop-datacenter-long", "one of two datacenters is stopped for longer than a table keeps its "+
-			"deletions: its nodes wait for the user when it is to start, and hold nothing up", twoOfThree, with(
-			stopAlone, anHour(dcStopped, serves(3)),
-			startAlone(all(allWait, serves(3), started)),
-			Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(allWait, serves(3)))...))),
+		waiting(both(scenario("stop-datacenter-long", "one of two datacenters is stopped for longer than a table "+
+			"keeps its deletions: its nodes wait for the user when it is to start, and hold nothing up", twoOfThree,
+			with(
+				stopAlone, anHour(dcStopped, serves(3)),
+				startAlone(all(allWait, serves(3), started)),
+				Act{Name: "change it", Do: respec(concurrentWrites("20"))}, anHour(allWait, serves(3)))...))),
 		stopsOnlyReplicas(),
 		trying(both(scenario("stop-datacenter-back", "one of two datacenters is to stop, and at once no more",
 			twoOfThree, Act{Name: "stop", Do: func(w *world.World) error {

@@ -71,7 +71,8 @@ func (r replacer) duePlanned(v *assess.View) *procedure.Proposal {
 			given.HostID)
 		opening.ResultMessage = opening.EventMessage
 	}
-	if n.Record.Spec.State == v1alpha1.StateStopped && len(refusals) == 0 && id != "" { // the ledger that had its step was lost
+	// The ledger that had its step was lost:
+	if n.Record.Spec.State == v1alpha1.StateStopped && len(refusals) == 0 && id != "" {
 		p.Lost = &ledger.Step{ID: id, Kind: r.asked.Kind, Class: ledger.Topology, Stage: ledger.StageDrain,
 			Generation: v.Cluster.Generation, OpenedAt: v.Now, StageSince: v.Now, Datacenters: opening.Datacenters,
 			Nodes: slices.Sorted(slices.Values(opening.Nodes)), State: ledger.Encoded(opening.State)}

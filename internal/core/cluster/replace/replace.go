@@ -329,7 +329,7 @@ func (r replacer) leavesPod(v *assess.View, s *procedure.Step, n *facts.Node) (p
 	if why := r.refusals(v, n.Name); len(why) > 0 {
 		return s.Refused(why), true
 	}
-	s.DeletePod(n, "its data is given up with it")
+	s.DeletePod(n, "its next pod streams its data again")
 	return plan.Acting("node %s leaves its pod, and the data in it", n.Name), true
 }
 

@@ -40,9 +40,9 @@ func (p *pass) repairsFirst(others []string) []guard.Refusal {
 	for _, d := range p.Ledger.RepairDue {
 		due = append(due, d.Node)
 	}
-	return []guard.Refusal{{Reason: v1alpha1.BlockedRepairDue, Until: "it is repaired", Finding: guard.Finding{Nodes: due,
-		Message: fmt.Sprintf("node %s must be repaired before another one gives up its data for a new pod: kubectl "+
-			"helenus repair %s --reason '...'", words.List(due, 3), due[0])}}}
+	return []guard.Refusal{{Reason: v1alpha1.BlockedRepairDue, Until: "it is repaired", Finding: guard.Finding{
+		Nodes: due, Message: fmt.Sprintf("node %s must be repaired before another one loses its data with its "+
+			"pod: kubectl helenus repair %s --reason '...'", words.List(due, 3), due[0])}}}
 }
 
 // NextRenewed is the member that an open roll-out is to bring into a new pod, and that loses its

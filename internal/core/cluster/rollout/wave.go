@@ -40,7 +40,8 @@ func (p *pass) continueWave() (plan.Result, bool) {
 		p.write(false, "others are replaced or repaired first", func(s *State) {
 			s.Wave, s.Began, s.First, s.Live, s.Renews, s.SoakSince = nil, time.Time{}, false, false, false, nil
 		})
-		return plan.Waiting("no node of the wave has gone down, and none can until others are replaced or repaired"), false
+		return plan.Waiting("no node of the wave has gone down, and none can before others are replaced or repaired"),
+			false
 	}
 	var waiting []string
 	for _, name := range p.state.Wave {

@@ -330,7 +330,7 @@ func (k *Keeper) pod(n *facts.Node) {
 	default:
 		k.forgetFailures(n)
 		switch {
-		case (k.MadeForAnother(n) || takesPlace(n) && isOlder(n)) && !k.HoldsData(n): // else it takes its turn
+		case (k.MadeForAnother(n) || takesPlace(n) && isOlder(n)) && !k.HoldsData(n): // it takes its turn
 			k.replacePod(n)
 		case hasTakenAddress(n):
 			k.takenAddress(n)

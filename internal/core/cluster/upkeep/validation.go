@@ -247,7 +247,7 @@ func (k *Keeper) checkNodes() error {
 		}
 		if have, want := n.Record.Spec.Configuration.Version, k.Wanted[i].Configuration.Version; have != want &&
 			n.Record.Spec.Pod.Storage.Ephemeral != nil && k.Of(n.Name).Joined() {
-			why := fmt.Sprintf("%s → %s: a node on ephemeral storage gets a new release with a new pod, and streams all "+
+			why := fmt.Sprintf("%s → %s: a node on ephemeral storage gets a new release with a new pod, and streams "+
 				"its data from others that have the old one, which do not stream to it; add a datacenter with claims, "+
 				"and take this one out, before the release changes", have, want)
 			releases[why] = append(releases[why], n.Name)
@@ -293,8 +293,8 @@ func (k *Keeper) checkNodes() error {
 	if len(changes) > 0 {
 		why := "a ring that exists cannot change that"
 		if slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, render.EphemeralSize) }) {
-			why += "; another kind of storage is for another datacenter, which has its own node.storage: add one, and " +
-				"take this one out when it has the data"
+			why += "; another kind of storage is for another datacenter, which has its own node.storage: add one, " +
+				"and take this one out when it has the data"
 		}
 		if len(fixed) > 0 {
 			why += " (" + words.List(fixed, 2) + ")"
