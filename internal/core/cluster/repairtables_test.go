@@ -135,6 +135,23 @@ func TestWhatDoesNotCountAsRepaired(t *testing.T) {
 	}
 }
 
+// What was postponed on a node, and others have repaired since, is forgotten when its time is over.
+func TestWhatOthersHaveRepairedIsPostponedNoLonger(t *testing.T) {
+	w := withTable(t)
+	w.ends(v1alpha1.OperationSucceeded)
+	w.settle()
+	w.snapshot.Ledger.Postpone(ledger.RepairTables, "orders-dc1-r1-0", "it failed", w.now)
+	w.settle()
+	if len(w.snapshot.Ledger.PostponedOn(ledger.RepairTables)) != 1 {
+		t.Error("it is forgotten before its time is over")
+	}
+	w.now = w.now.Add(ledger.PostponedFor)
+	w.settle()
+	if left := w.snapshot.Ledger.PostponedOn(ledger.RepairTables); len(left) > 0 {
+		t.Errorf("it stays postponed on %v", left)
+	}
+}
+
 // coordinator is the node that is asked for the first unit of the open step.
 func (w *world) coordinator() string {
 	for _, n := range w.snapshot.Names() {

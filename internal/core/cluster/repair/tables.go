@@ -67,7 +67,7 @@ func dueTables(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	}
 	if len(units) == 0 {
 		if len(down) == 0 {
-			return nil
+			return resumed(v)
 		}
 		p.Wait = "until a node is up whose replicas are to be repaired"
 		return p
@@ -83,6 +83,18 @@ func dueTables(v *assess.View, rules guard.Rules) *procedure.Proposal {
 			ResultMessage: what}, nil
 	}
 	return p
+}
+
+// resumed forgets what was postponed, now that its time is over and nothing is left to repair:
+// others have repaired it. Nil if nothing was.
+func resumed(v *assess.View) *procedure.Proposal {
+	over := slices.DeleteFunc(v.Ledger.PostponedOn(ledger.RepairTables),
+		func(name string) bool { return v.Ledger.IsPostponed(ledger.RepairTables, name, v.Now) })
+	if len(over) == 0 {
+		return nil
+	}
+	return &procedure.Proposal{Settled: &procedure.Settled{Why: "what was postponed is repaired",
+		Change: func(r *ledger.Ring) { r.Resume(ledger.RepairTables, over...) }}}
 }
 
 func runTables(rules guard.Rules) func(*assess.View, *procedure.Step) plan.Result {
