@@ -283,16 +283,7 @@ func TestDatacenterAdded(t *testing.T) {
 	took(t, "rows are written of which one node knows nothing",
 		func() error { return ring.FillWithout(t.Context(), gocql.Quorum, ring.NodeNames(t.Context())[1]) })
 	before := identities(t, ring)
-	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
-		dc := s.Datacenters[0].DeepCopy()
-		dc.Name = "dc2"
-		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
-			LocalConsistencyOnly: true}
-		// Six nodes on one host do not end the Paxos repairs of three rebuilds in Cassandra's time.
-		dc.Node = &v1alpha1.NodeTemplate{}
-		dc.Node.CassandraYaml = v1alpha1.Settings{"skip_paxos_repair_on_topology_change": {Raw: []byte("true")}}
-		s.Datacenters = append(s.Datacenters, *dc)
-	})
+	grow(t, ring, "a datacenter more", 6, addDatacenter)
 	wantAsBefore(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 	wantSystemKeyspaces(t, ring, map[string]string{"dc1": "3", "dc2": "3"})
@@ -342,6 +333,18 @@ func grow(t *testing.T, ring *scene.Ring, what string, nodes int, change func(*v
 		}
 		return grown(t, ring, nodes)
 	})
+}
+
+// addDatacenter adds a datacenter that gets the keyspace of the client.
+func addDatacenter(s *v1alpha1.CassandraClusterSpec) {
+	dc := s.Datacenters[0].DeepCopy()
+	dc.Name = "dc2"
+	dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
+		LocalConsistencyOnly: true}
+	// Six nodes on one host do not end the Paxos repairs of three rebuilds in Cassandra's time.
+	dc.Node = &v1alpha1.NodeTemplate{}
+	dc.Node.CassandraYaml = v1alpha1.Settings{"skip_paxos_repair_on_topology_change": {Raw: []byte("true")}}
+	s.Datacenters = append(s.Datacenters, *dc)
 }
 
 // grown waits until so many nodes serve and nothing is left to do.

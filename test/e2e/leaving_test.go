@@ -143,13 +143,7 @@ func TestLeaveTakenBack(t *testing.T) {
 func TestDatacenterLeaves(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-datacenter-leaves", deletingClaims)
-	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
-		dc := s.Datacenters[0].DeepCopy()
-		dc.Name = "dc2"
-		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
-			LocalConsistencyOnly: true}
-		s.Datacenters = append(s.Datacenters, *dc)
-	})
+	grow(t, ring, "a datacenter more", 6, addDatacenter)
 	took(t, "rows are written at LOCAL_QUORUM that two nodes of the second datacenter alone have", func() error {
 		names := ring.NodeNames(t.Context())
 		return ring.FillWithout(t.Context(), gocql.LocalQuorum, names[:4]...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -99,6 +100,44 @@ func TestDiskLostWhileStopped(t *testing.T) {
 		})
 	wantReplaced(t, ring, victim, before)
 	wantHistory(t, ring, "JoinNode")
+}
+
+// TestEphemeral: the data of a ring goes with its pods. A pod is deleted, and its node is replaced
+// without hands. Then a change takes new pods: each node is replaced before the next gives its data
+// up, so that rows are read that were written before all of it.
+func TestEphemeral(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-ephemeral", replacesSoon, func(s *v1alpha1.CassandraClusterSpec) {
+		s.Node.Storage = &v1alpha1.Storage{
+			Ephemeral: &v1alpha1.EphemeralStorage{SizeLimit: ptr(resource.MustParse("2Gi"))}}
+	})
+	for _, name := range ring.NodeNames(t.Context()) {
+		ring.Invariants.ExpectOtherPods(name)
+	}
+	before, victim := identities(t, ring), ring.NodeNames(t.Context())[1]
+	while(t, ring, gapsAreShort, "a pod is deleted with its data, and its node is replaced", func() error {
+		if err := deletePods(t.Context(), ring, victim); err != nil {
+			return err
+		}
+		return untilReplaced(t, ring, victim, before[victim].hostID)
+	})
+	wantReplaced(t, ring, victim, before)
+	before = identities(t, ring)
+	while(t, ring, gapsAreShort, "a change of the pods replaces each node", func() error {
+		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+			s.Node.TerminationGracePeriodSeconds = ptr(int64(200))
+		}); err != nil {
+			return err
+		}
+		return ring.RolledOut(t.Context(), time.Duration(len(before))*replacement)
+	})
+	for name, now := range identities(t, ring) {
+		if now.hostID == before[name].hostID || now.tokens != before[name].tokens {
+			t.Errorf("node %s was %+v, and is %+v", name, before[name], now)
+		}
+	}
+	wantClaims(t, ring, 0)
+	wantRingSeen(t, ring)
 }
 
 // losesDisk is a ring of three racks with rows, in which lost members are replaced soon, and the

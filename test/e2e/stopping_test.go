@@ -152,13 +152,7 @@ func TestStoppedForLong(t *testing.T) {
 func TestStoppedDatacenter(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-datacenter-stops")
-	grow(t, ring, "a datacenter more", 6, func(s *v1alpha1.CassandraClusterSpec) {
-		dc := s.Datacenters[0].DeepCopy()
-		dc.Name = "dc2"
-		dc.Extend = &v1alpha1.Extend{Keyspaces: []v1alpha1.ExtendedKeyspace{{Name: scene.Keyspace}},
-			LocalConsistencyOnly: true}
-		s.Datacenters = append(s.Datacenters, *dc)
-	})
+	grow(t, ring, "a datacenter more", 6, addDatacenter)
 	before, claims := identities(t, ring), claimsOf(t, ring)
 	stopped := func(yes bool) error {
 		return ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[1].Stopped = yes })
