@@ -28,13 +28,16 @@ type rollOut struct {
 	// most is disruption.maxUnavailable.
 	most  string
 	nodes int
+	// quiet says that no client was there, so that no node keeps hints for another.
+	quiet bool
 	// took is the time from the change of the spec until every node was as it describes it, and own
 	// the part of it in which the Cassandra of any node stopped or started.
 	took, own time.Duration
 	service   scene.Service
 }
 
-// rollOuts restarts a ring by one node at a time, and by waves of a rack, while a client is there.
+// rollOuts restarts a ring by one node at a time, and by waves of a rack, while a client is there,
+// after it has restarted it without one.
 func (b *bench) rollOuts(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) error {
 	size := b.sizes[len(b.sizes)-1]
 	c := shaped(sample, size)
@@ -49,10 +52,13 @@ func (b *bench) rollOuts(ctx context.Context, sample *v1alpha1.CassandraCluster,
 			return err
 		}
 		f.rollOuts = append(f.rollOuts, rest)
-		for _, most := range []intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("100%")} {
-			r, err := b.rollOut(ctx, ring, most)
+		for _, how := range []struct {
+			most  intstr.IntOrString
+			quiet bool
+		}{{intstr.FromInt32(1), true}, {intstr.FromInt32(1), false}, {intstr.FromString("100%"), false}} {
+			r, err := b.rollOut(ctx, ring, how.most, how.quiet)
 			if err != nil {
-				return fmt.Errorf("restart all nodes with maxUnavailable %s: %w", most.String(), err)
+				return fmt.Errorf("restart all nodes with maxUnavailable %s: %w", how.most.String(), err)
 			}
 			f.rollOuts = append(f.rollOuts, r)
 		}
@@ -83,8 +89,10 @@ func (b *bench) served(ctx context.Context, ring *scene.Ring, r *rollOut, do fun
 	return err
 }
 
-func (b *bench) rollOut(ctx context.Context, ring *scene.Ring, most intstr.IntOrString) (rollOut, error) {
-	r := rollOut{most: most.String(), nodes: len(ring.NodeNames(ctx))}
+func (b *bench) rollOut(
+	ctx context.Context, ring *scene.Ring, most intstr.IntOrString, quiet bool,
+) (rollOut, error) {
+	r := rollOut{most: most.String(), nodes: len(ring.NodeNames(ctx)), quiet: quiet}
 	if err := ring.Edit(ctx,
 		func(s *v1alpha1.CassandraClusterSpec) { s.Disruption.MaxUnavailable = &most }); err != nil {
 		return r, err
@@ -93,7 +101,7 @@ func (b *bench) rollOut(ctx context.Context, ring *scene.Ring, most intstr.IntOr
 		return r, err
 	}
 	var began time.Time
-	err := b.served(ctx, ring, &r, func() error {
+	restart := func() error {
 		if err := pass(ctx, beside); err != nil {
 			return err
 		}
@@ -105,7 +113,13 @@ func (b *bench) rollOut(ctx context.Context, ring *scene.Ring, most intstr.IntOr
 		err := ring.RolledOut(ctx, rollingOut)
 		r.took = time.Since(began)
 		return err
-	})
+	}
+	var err error
+	if quiet {
+		err = restart()
+	} else {
+		err = b.served(ctx, ring, &r, restart)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -180,6 +194,10 @@ func (f *figures) restarts(b *strings.Builder) {
 		if r.most != "" {
 			what, factor = "maxUnavailable "+r.most, ratio(one, r.took)
 			beyond = seconds((r.took - r.own) / time.Duration(r.nodes))
+		}
+		if r.quiet {
+			fmt.Fprintf(b, "| %s, without a client | %s | | %s | | | | |\n", what, seconds(r.took), beyond)
+			continue
 		}
 		if r.most == "1" {
 			one = r.took
