@@ -30,6 +30,7 @@ type figures struct {
 	memory                          []memory
 	idle                            *idle
 	rollOuts                        []rollOut
+	operations                      []operation
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.
@@ -102,6 +103,8 @@ func (f *figures) markdown() string {
 	f.memories(&b)
 	f.writes(&b)
 	f.restarts(&b)
+	f.done(&b)
+	f.done(&b)
 	return b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/test/e2e/scene"
 )
 
@@ -24,6 +25,8 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 			{most: "100%", nodes: 9, took: 90 * time.Second, own: 81 * time.Second,
 				service: scene.Service{Requests: 4500, Served: 4500,
 					Registers: scene.Registers{Operations: 12, Linearizable: true}}}},
+		operations: []operation{{what: "all 4 nodes stop", took: 20 * time.Second},
+			{what: "one node leaves", took: 50 * time.Second, own: 45 * time.Second}},
 	}
 	got := f.markdown()
 	for _, want := range []string{
@@ -37,6 +40,7 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		"| maxUnavailable 1, without a client | 171.0 s | | 1.0 s | | | | |\n",
 		"| maxUnavailable 1 | 180.0 s |  | 2.0 s | 9000 | 1 | 1.5 s |",
 		"| maxUnavailable 100% | 90.0 s | 2.0 × | 1.0 s | 4500 | 0 | 0.0 s | 12 CAS operations, linearizable |\n",
+		"| all 4 nodes stop | 20.0 s |  |  |\n", "| one node leaves | 50.0 s | 45.0 s | 5.0 s |\n",
 		"of 3 nodes in 10m0s in which nothing happened, without leases: **2**\n\n```\n    2  patch x\n```\n",
 	} {
 		if !strings.Contains(got, want) {
@@ -63,6 +67,21 @@ func TestTheTimeInTheMiddleCounts(t *testing.T) {
 		if got := middle(times); got != want {
 			t.Errorf("the middle of %v is %v, want %v", times, got, want)
 		}
+	}
+}
+
+func TestTimesInWhichCassandraIsAtWork(t *testing.T) {
+	at := func(second int, text string) scene.Line {
+		return scene.Line{At: time.Unix(int64(second), 0), Text: text}
+	}
+	got := worked(layout.CassandraContainer, []scene.Line{at(1, "Starting repair command #1"), at(2, "LEAVING: sleeping"),
+		at(4, "Repair command #1 finished"), at(5, "LEAVING: streaming"), at(9, "DECOMMISSIONED"),
+		at(10, "Starting repair command #2")})
+	if want := 8 * time.Second; covered(got) != want || len(got) != 2 {
+		t.Errorf("%s in %v, want %s", covered(got), got, want)
+	}
+	if got := worked(layout.AgentContainer, []scene.Line{at(1, "LEAVING"), at(2, "DECOMMISSIONED")}); len(got) > 0 {
+		t.Errorf("an agent was at work for Cassandra in %v", got)
 	}
 }
 

@@ -44,9 +44,11 @@ const (
 	partMemory    = "memory"
 	partIdle      = "idle"
 	partRollOut   = "rollout"
+	partLeave     = "leave"
 )
 
-var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut}
+var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut,
+	partLeave}
 
 // bench is one run.
 type bench struct {
@@ -81,6 +83,7 @@ func command() *cobra.Command {
   idle        writes to the API server while nothing happens (local cluster alone)
   rollout     all nodes of the largest ring restarted one at a time, and in waves of a rack,
               while a client writes and reads
+  leave       a node that restarts, is replaced and leaves, and the smallest ring that stops and starts
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,

@@ -80,7 +80,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partRollOut) {
-		return b.rollOuts(ctx, sample, f)
+		if err := b.rollOuts(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partLeave) {
+		return b.leaves(ctx, sample, f)
 	}
 	return nil
 }

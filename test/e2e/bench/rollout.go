@@ -143,24 +143,16 @@ type span struct{ from, to time.Time }
 // Cassandra have said since: from the close of its client traffic to its end, and from its start
 // until it listens for clients.
 func ownSpans(ctx context.Context, ring *scene.Ring, node string, since time.Time) ([]span, error) {
-	said := map[string][]scene.Line{}
-	for _, container := range []string{layout.AgentContainer, layout.CassandraContainer} {
-		var err error
-		if said[container], err = ring.ReadLog(ctx, node, container, since); err != nil {
-			return nil, err
-		}
+	lines, err := ring.ReadLog(ctx, node, layout.AgentContainer, since)
+	if err != nil {
+		return nil, err
 	}
-	var at []time.Time
-	for _, is := range [][2]string{{layout.AgentContainer, "Act CloseTraffic"}, {layout.AgentContainer, "Act NoteExit"},
-		{layout.AgentContainer, "Act StartJVM"},
-		{layout.CassandraContainer, "Starting listening for CQL clients"}} {
-		i := slices.IndexFunc(said[is[0]], func(l scene.Line) bool { return strings.Contains(l.Text, is[1]) })
-		if i < 0 {
-			return nil, fmt.Errorf("container %s of node %s never said %q", is[0], node, is[1])
-		}
-		at = append(at, said[is[0]][i].At)
+	stops := worked(layout.AgentContainer, lines)
+	if len(stops) == 0 {
+		return nil, fmt.Errorf("the agent of node %s never said that it stopped Cassandra", node)
 	}
-	return []span{{at[0], at[1]}, {at[2], at[3]}}, nil
+	start, err := started(ctx, ring, node, since)
+	return append(stops, start), err
 }
 
 // covered is how long any of some spans lasted.
