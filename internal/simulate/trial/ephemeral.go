@@ -32,13 +32,13 @@ func ephemeralScenarios() []*Scenario {
 			Act{Name: "change the pods", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Node.TerminationGracePeriodSeconds = new(int64(200))
 			}), Until: all(haveTaken(3), haveReplaced(3), grown), Within: 2 * time.Hour})),
-		replacing(scenario("ephemeral-all-lost", "all pods of a ring on ephemeral storage are deleted at once: no "+
-			"ring forms again by itself", of,
+		alone(replacing(scenario("ephemeral-all-lost", "all pods of a ring on ephemeral storage are deleted at once: "+
+			"no ring forms again by itself", of,
 			Act{Name: "delete the pods", Do: func(w *world.World) error {
 				w.Network.Forget(ringName) // its rows are lost with it
 				return deletePods(3)(w)
 			}, Until: dataLost(3), Within: 15 * time.Minute},
-			passing("an hour", time.Hour, dataLost(3), serves(0)))),
+			passing("an hour", time.Hour, dataLost(3), serves(0))))),
 	}
 }
 

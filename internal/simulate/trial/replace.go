@@ -37,7 +37,7 @@ func replaceScenarios() []*Scenario {
 // until its JVM ends, which is all that makes it a lost one. It is replaced on another volume.
 func replaceDiskFailing() *Scenario {
 	fails := blockedWith(v1alpha1.NoticeDiskFailing, lostNode, "read-only", "--planned")
-	return replacing(scenario("replace-disk-failing", "the disk of a member fails: that is said while it serves, and "+
+	return elsewhere(scenario("replace-disk-failing", "the disk of a member fails: that is said while it serves, and "+
 		"when its JVM has ended for long enough the node is replaced on another volume",
 		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
 		Act{Name: "have the disk fail", Do: onLostNode(func(s *pod.Sandbox) {
@@ -82,7 +82,7 @@ func replaceCutOff() *Scenario {
 // replaceHostGone is a member whose host is gone for certain, and its volume with it: it gets
 // another one elsewhere, and the claim of the first stays.
 func replaceHostGone() *Scenario {
-	s := replacing(scenario("replace-host-gone", "the host of a member is gone for good: the node is replaced on "+
+	s := elsewhere(scenario("replace-host-gone", "the host of a member is gone for good: the node is replaced on "+
 		"another",
 		threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)),
 		Act{Name: "lose the host", Do: func(w *world.World) error {
@@ -170,7 +170,7 @@ func ReplacePlanned(name string, repair v1alpha1.ReplacementRepair, then ...Act)
 		s.Acts[len(s.Acts)-1].Until = isStoppedAlone
 		s.Acts = append(s.Acts, then...)
 	}
-	return replacing(s)
+	return elsewhere(s)
 }
 
 // replaceTakenBack is a replacement whose task is deleted while its node is stopped: the node
@@ -212,9 +212,15 @@ func isStoppedAlone(w *world.World) bool {
 	return n != nil && n.Spec.State == v1alpha1.StateStopped && w.Server.Object("Pod", keyOf(lostNode)) == nil
 }
 
+// elsewhere is one in which the node gets another claim. No fault is injected beside it: the
+// claim is named after the host id of the member that was, which is another one where a fault has
+// members form the ring in another order.
+func elsewhere(s *Scenario) *Scenario { return alone(replacing(s)) }
+
+// replacing is a scenario in which a member is lost and replaced.
 func replacing(s *Scenario) *Scenario {
 	s.Grows = true // a node joins
-	return alone(losing(s))
+	return losing(s)
 }
 
 // replacesBy has lost members be replaced as soon as may be.
