@@ -170,6 +170,11 @@ func history(old, finished []v1alpha1.StepRecord, failure error) []v1alpha1.Step
 	if failure != nil || len(finished) == 0 {
 		return old
 	}
+	finished = slices.Clone(finished)
+	for i := range finished { // as the API server keeps them
+		f := &finished[i]
+		f.StartedAt, f.FinishedAt = f.StartedAt.Rfc3339Copy(), f.FinishedAt.Rfc3339Copy()
+	}
 	out := append(slices.Clone(finished), slices.DeleteFunc(slices.Clone(old), func(o v1alpha1.StepRecord) bool {
 		return slices.ContainsFunc(finished, func(f v1alpha1.StepRecord) bool {
 			return f.Step == o.Step && f.StartedAt.Equal(&o.StartedAt) && f.Message == o.Message

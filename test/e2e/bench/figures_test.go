@@ -74,7 +74,8 @@ func TestTimesInWhichCassandraIsAtWork(t *testing.T) {
 	at := func(second int, text string) scene.Line {
 		return scene.Line{At: time.Unix(int64(second), 0), Text: text}
 	}
-	got := worked(layout.CassandraContainer, []scene.Line{at(1, "Starting repair command #1"), at(2, "LEAVING: sleeping"),
+	got := worked(layout.CassandraContainer, []scene.Line{
+		at(1, "Starting repair command #1"), at(2, "LEAVING: sleeping"),
 		at(4, "Repair command #1 finished"), at(5, "LEAVING: streaming"), at(9, "DECOMMISSIONED"),
 		at(10, "Starting repair command #2")})
 	if want := 8 * time.Second; covered(got) != want || len(got) != 2 {
