@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,56 @@ func TestLeavingTheOldestLine(t *testing.T) {
 		}
 		return shrunk(t, ring)
 	})
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
+}
+
+// TestReplacedAndLeftWhileTheOperatorIsKilled: a node has joined, and all nodes have forgotten that
+// rows were deleted. Then one is replaced, and one leaves, while the operator is killed again and
+// again. Nothing happens twice, and what was deleted stays so.
+func TestReplacedAndLeftWhileTheOperatorIsKilled(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-leave-operator", deletingClaims)
+	onlyHere(t, ring.Scene)
+	took(t, "rows are written that are to be deleted", func() error { return ring.WriteDoomed(t.Context()) })
+	grow(t, ring, "a node more", 4,
+		func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(int32(2)) })
+	give := func(name string, spec v1alpha1.TaskTemplate) error {
+		task, err := ring.Give(t.Context(), name, spec)
+		if err != nil {
+			return err
+		}
+		return ring.Finished(t.Context(), task)
+	}
+	took(t, "the rows are deleted, and the deletions forgotten", func() error {
+		if err := ring.DeleteDoomed(t.Context()); err != nil {
+			return err
+		}
+		return errors.Join(give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush}),
+			give("compact", v1alpha1.TaskTemplate{Type: v1alpha1.TaskCompact, Keyspaces: []string{scene.Keyspace}}))
+	})
+	replaced := ring.NodeNames(t.Context())[1]
+	ring.Invariants.ExpectOtherPods(replaced)
+	for seed, operation := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a node is replaced while the operator is killed", func() error {
+			return give("replace", v1alpha1.TaskTemplate{Type: v1alpha1.TaskReplace, Nodes: []string{replaced}})
+		}},
+		{"a node leaves while the operator is killed", func() error { return shrink(t, ring) }},
+	} {
+		while(t, ring, servedThroughout, operation.what, func() error {
+			stop := killing(t, ring.Scene, uint64(seed))
+			err := operation.do()
+			if n := stop(); n == 0 {
+				err = errors.Join(err, errors.New("no operator was killed"))
+			}
+			return err
+		})
+	}
+	took(t, "no row is there again", func() error { return ring.NoneHasRisen(t.Context()) })
+	wantHistory(t, ring, "ReplaceTask", "LeaveNode")
 	wantRingSeen(t, ring)
 	wantClaims(t, ring, 3)
 }

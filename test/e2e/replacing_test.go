@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,20 +31,50 @@ func replacesSoon(s *v1alpha1.CassandraClusterSpec) {
 		After: &metav1.Duration{Duration: replacedAfter}, Repair: v1alpha1.ReplacementRepairBefore}
 }
 
-// TestDiskLostIsReplaced: the disk of a member is emptied while clients write. After a while it is
-// replaced without hands: another member of the same name with the same tokens. No write is lost
-// that was acknowledged, and the host id of the first never comes back.
+// TestDiskLostIsReplaced: the disk of a member is emptied while clients write, and a repair runs.
+// After a while it is replaced without hands: another member of the same name with the same tokens.
+// No write is lost that was acknowledged. Plugged in again, the old disk lets no JVM start.
 func TestDiskLostIsReplaced(t *testing.T) {
 	onlyInFull(t)
 	ring, victim := losesDisk(t, "e2e-replace")
-	before := identities(t, ring)
-	while(t, ring, gapsAreShort, "a disk is emptied, and its node is replaced", func() error {
-		if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+	before, pod := identities(t, ring), podOf(t, ring, victim)
+	host, claim := pod.Spec.NodeName, v1alpha1.ClaimName(v1alpha1.VolumeData, victim)
+	t.Cleanup(func() {
+		if err := ring.ForgetAside(context.WithoutCancel(t.Context()), host, claim); err != nil {
+			t.Log(err)
+		}
+	})
+	while(t, ring, gapsAreShort, "a disk is emptied in a repair, and its node is replaced", func() error {
+		task, err := ring.Give(t.Context(), "repair", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair})
+		if err == nil {
+			err = ring.TaskRuns(t.Context(), task)
+		}
+		if err == nil {
+			err = changeDisk(t, ring, pod, ring.SwapVolume)
+		}
+		if err != nil {
 			return err
 		}
 		return untilReplaced(t, ring, victim, before[victim].hostID)
 	})
 	wantReplaced(t, ring, victim, before)
+	after := identities(t, ring)
+	while(t, ring, gapsAreShort, "the old disk is plugged in again, and the new one", func() error {
+		if err := changeDisk(t, ring, podOf(t, ring, victim), ring.SwapVolume); err != nil {
+			return err
+		}
+		if err := untilNode(t, ring, victim, "it does not start", func(n *v1alpha1.CassandraNode) bool {
+			return n.Status.Phase == v1alpha1.PhaseDataLost && strings.Contains(n.Status.Message, before[victim].hostID)
+		}); err != nil {
+			return err
+		}
+		if err := changeDisk(t, ring, podOf(t, ring, victim), ring.SwapVolume); err != nil {
+			return err
+		}
+		return ring.Serving(t.Context())
+	})
+	wantSameMembers(t, after, identities(t, ring))
+	wantRingSeen(t, ring)
 }
 
 // TestReplacementKilledWhileItStreams: the JVM of a node that replaces another is killed on its way

@@ -107,6 +107,13 @@ func TestDiskLostBetweenReleases(t *testing.T) {
 // loseDisk deletes a pod, and empties its volume before the next one has it.
 func loseDisk(t *testing.T, ring *scene.Ring, pod *corev1.Pod) error {
 	t.Helper()
+	return changeDisk(t, ring, pod, ring.EmptyVolume)
+}
+
+// changeDisk deletes a pod, and does something to its volume before the next one has it.
+func changeDisk(t *testing.T, ring *scene.Ring, pod *corev1.Pod,
+	change func(ctx context.Context, host, claim string) error) error {
+	t.Helper()
 	if err := ring.Cordon(t.Context(), pod.Spec.NodeName, true); err != nil {
 		return err
 	}
@@ -117,7 +124,7 @@ func loseDisk(t *testing.T, ring *scene.Ring, pod *corev1.Pod) error {
 			func(now follow.Sight) error { _, err := another(now, pod); return err })
 	}
 	if err == nil {
-		err = ring.EmptyVolume(t.Context(), pod.Spec.NodeName, v1alpha1.ClaimName(v1alpha1.VolumeData, pod.Name))
+		err = change(t.Context(), pod.Spec.NodeName, v1alpha1.ClaimName(v1alpha1.VolumeData, pod.Name))
 	}
 	return errors.Join(err, ring.Cordon(context.WithoutCancel(t.Context()), pod.Spec.NodeName, false))
 }

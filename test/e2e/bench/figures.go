@@ -31,6 +31,7 @@ type figures struct {
 	idle                            *idle
 	rollOuts                        []rollOut
 	operations                      []operation
+	protection                      *protection
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.
@@ -104,7 +105,7 @@ func (f *figures) markdown() string {
 	f.writes(&b)
 	f.restarts(&b)
 	f.done(&b)
-	f.done(&b)
+	f.protected(&b)
 	return b.String()
 }
 

@@ -45,10 +45,11 @@ const (
 	partIdle      = "idle"
 	partRollOut   = "rollout"
 	partLeave     = "leave"
+	partSecurity  = "security"
 )
 
 var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut,
-	partLeave}
+	partLeave, partSecurity}
 
 // bench is one run.
 type bench struct {
@@ -84,6 +85,8 @@ func command() *cobra.Command {
   rollout     all nodes of the largest ring restarted one at a time, and in waves of a rack,
               while a client writes and reads
   leave       a node that restarts, is replaced and leaves, and the smallest ring that stops and starts
+  security    three nodes that form with passwords and encryption, and without; what both cost
+              clients; a password and certificates of the largest ring that are replaced
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,

@@ -85,7 +85,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partLeave) {
-		return b.leaves(ctx, sample, f)
+		if err := b.leaves(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partSecurity) {
+		return b.protects(ctx, sample, f)
 	}
 	return nil
 }

@@ -111,8 +111,34 @@ func (r *Ring) attach(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// connect makes a session with the nodes that are ready.
+// connect makes a session with the nodes that are ready, past the API server and the kubelets.
 func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
+	return r.connectBy(ctx, podDialer{r})
+}
+
+// Near makes a session with the nodes that are ready, as an application does in a pod beside the
+// first of them.
+func (r *Ring) Near(ctx context.Context) (*gocql.Session, error) {
+	name := r.NodeNames(ctx)[0]
+	pod, found := r.Now(ctx).Pod(name)
+	if !found {
+		return nil, fmt.Errorf("connect beside %s: it has no pod", name)
+	}
+	pid, err := r.ProcessOf(pod.UID, initProcess)
+	if err != nil {
+		return nil, fmt.Errorf("connect beside %s: %w", name, err)
+	}
+	return r.connectBy(ctx, insideDialer(pid))
+}
+
+// insideDialer connects from the network of a process.
+type insideDialer int
+
+func (pid insideDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return dialInside(ctx, int(pid), network, address)
+}
+
+func (r *Ring) connectBy(ctx context.Context, dialer gocql.Dialer) (*gocql.Session, error) {
 	var hosts []string
 	node := ""
 	for _, n := range r.Nodes(ctx) {
@@ -135,7 +161,7 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 	}
 	config.Port = layout.NativePort
 	config.ProtoVersion = 4
-	config.Dialer = podDialer{r}
+	config.Dialer = dialer
 	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
 	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
 	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}

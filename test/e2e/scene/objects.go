@@ -136,21 +136,10 @@ func (s *Scene) Evict(ctx context.Context, pod *corev1.Pod) error {
 // EmptyVolume loses what is on the volume of a claim, on a host of the local cluster. No pod may
 // have it.
 func (s *Scene) EmptyVolume(ctx context.Context, host, claim string) error {
-	init, err := s.hostInit(host)
+	folder, err := s.volumeFolder(ctx, host, claim)
 	if err != nil {
 		return err
 	}
-	c, v := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
-	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: claim}, c); err != nil {
-		return fmt.Errorf("empty claim %s: %w", claim, err)
-	}
-	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, v); err != nil {
-		return fmt.Errorf("empty claim %s: %w", claim, err)
-	}
-	if v.Spec.Local == nil {
-		return fmt.Errorf("empty claim %s: volume %s is not local", claim, v.Name)
-	}
-	folder := filepath.Join("/proc", strconv.Itoa(init), "root", v.Spec.Local.Path)
 	files, err := os.ReadDir(folder)
 	if err == nil && len(files) == 0 {
 		err = errors.New("it is empty already")
@@ -159,9 +148,69 @@ func (s *Scene) EmptyVolume(ctx context.Context, host, claim string) error {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, f.Name())))
 	}
 	if err != nil {
-		return fmt.Errorf("empty volume %s: %w", v.Name, err)
+		return fmt.Errorf("empty the volume of claim %s: %w", claim, err)
 	}
 	return nil
+}
+
+// SwapVolume sets aside what is on the volume of a claim, on a host of the local cluster, and puts
+// there what was set aside before, if anything was. No pod may have it.
+func (s *Scene) SwapVolume(ctx context.Context, host, claim string) error {
+	folder, err := s.volumeFolder(ctx, host, claim)
+	if err != nil {
+		return err
+	}
+	aside, third := folder+".aside", folder+".third"
+	err = os.MkdirAll(aside, 0o777) //nolint:gosec // as the provisioner makes its folders
+	for _, way := range [][2]string{{folder, third}, {aside, folder}, {third, aside}} {
+		if err == nil {
+			err = moveFiles(way[0], way[1])
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("swap the volume of claim %s: %w", claim, err)
+	}
+	return os.Remove(third)
+}
+
+// ForgetAside removes what SwapVolume has set aside.
+func (s *Scene) ForgetAside(ctx context.Context, host, claim string) error {
+	folder, err := s.volumeFolder(ctx, host, claim)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(folder + ".aside")
+}
+
+func moveFiles(from, to string) error {
+	err := os.MkdirAll(to, 0o777) //nolint:gosec // see SwapVolume
+	if err != nil {
+		return err
+	}
+	files, err := os.ReadDir(from)
+	for _, f := range files {
+		err = errors.Join(err, os.Rename(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())))
+	}
+	return err
+}
+
+// volumeFolder is where this process finds what is on the volume of a claim.
+func (s *Scene) volumeFolder(ctx context.Context, host, claim string) (string, error) {
+	init, err := s.hostInit(host)
+	if err != nil {
+		return "", err
+	}
+	c, v := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: claim}, c); err != nil {
+		return "", fmt.Errorf("find the volume of claim %s: %w", claim, err)
+	}
+	if err := s.Kubernetes.Client.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, v); err != nil {
+		return "", fmt.Errorf("find the volume of claim %s: %w", claim, err)
+	}
+	if v.Spec.Local == nil {
+		return "", fmt.Errorf("volume %s of claim %s is not local", v.Name, claim)
+	}
+	return filepath.Join("/proc", strconv.Itoa(init), "root", v.Spec.Local.Path), nil
 }
 
 // OutOfService says that a host is gone for good, as a user does who has looked, or takes that

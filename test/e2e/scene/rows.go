@@ -218,3 +218,42 @@ func compare(seen map[int]string, level gocql.Consistency) error {
 	}
 	return nil
 }
+
+const doomed = Keyspace + ".doomed"
+
+// WriteDoomed writes rows at ALL into a table that keeps deletions for a second.
+func (r *Ring) WriteDoomed(ctx context.Context) error {
+	if err := r.define(ctx,
+		"CREATE TABLE "+doomed+" (id int PRIMARY KEY) WITH gc_grace_seconds = 1"); err != nil {
+		return err
+	}
+	return r.forDoomed(ctx, "INSERT INTO "+doomed+" (id) VALUES (?)")
+}
+
+// DeleteDoomed deletes these rows at ALL.
+func (r *Ring) DeleteDoomed(ctx context.Context) error {
+	return r.forDoomed(ctx, "DELETE FROM "+doomed+" WHERE id = ?")
+}
+
+func (r *Ring) forDoomed(ctx context.Context, statement string) error {
+	return r.through(ctx, r.NodeNames(ctx)[0], func(s *cqlclient.Session) error {
+		for i := range rowCount {
+			if err := s.Query(statement, i).Consistency(gocql.All).ExecContext(ctx); err != nil {
+				return fmt.Errorf("%s for row %d: %w", statement, i, err)
+			}
+		}
+		return nil
+	})
+}
+
+// NoneHasRisen fails if any of the rows that were deleted is there again.
+func (r *Ring) NoneHasRisen(ctx context.Context) error {
+	return r.through(ctx, r.NodeNames(ctx)[0], func(s *cqlclient.Session) error {
+		var count int
+		err := s.Query("SELECT count(*) FROM "+doomed).Consistency(gocql.All).ScanContext(ctx, &count)
+		if err == nil && count > 0 {
+			err = fmt.Errorf("%d of %d rows are there that were deleted", count, rowCount)
+		}
+		return err
+	})
+}
