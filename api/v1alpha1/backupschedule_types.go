@@ -22,11 +22,13 @@ import (
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastBackup.phase`
 // +kubebuilder:printcolumn:name="Last complete",type=date,JSONPath=`.status.lastComplete.takenAt`
 // +kubebuilder:printcolumn:name="Verified",type=date,JSONPath=`.status.lastVerified.at`
+// +kubebuilder:printcolumn:name="Restored",type=date,JSONPath=`.status.restoreDrill.lastProven.at`
 // +kubebuilder:printcolumn:name="Point in time",type=string,priority=1,JSONPath=`.status.pointInTime.message`
 // +kubebuilder:printcolumn:name="Time zone",type=string,priority=1,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Active",type=string,priority=1,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Skipped",type=integer,priority=1,JSONPath=`.status.skipped`
 // +kubebuilder:validation:XValidation:rule=`size(self.metadata.name) <= 52`,message=`the name of a CassandraBackupSchedule has at most 52 characters: those of its backups have 11 more`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.verify) || !has(self.spec.verify.restoreDrill) || size(self.metadata.name) <= 44 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,message=`the name of a CassandraBackupSchedule with verify.restoreDrill must begin with a letter, have letters, digits and hyphens alone, and at most 44 characters: its drills are clusters of that name with -drill`
 type CassandraBackupSchedule struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -105,6 +107,40 @@ type BackupVerify struct {
 	// +kubebuilder:default="50Mi"
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidth "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
 	Bandwidth *resource.Quantity `json:"bandwidth,omitempty"`
+
+	// RestoreDrill makes a ring from the latest complete backup at each time of a schedule of its
+	// own, and deletes it once it serves, or has not in time. Not set: none is made.
+	// +optional
+	RestoreDrill *RestoreDrill `json:"restoreDrill,omitempty"`
+}
+
+// RestoreDrill is a ring of one node that proves that a backup can be restored. It is called
+// <schedule>-drill, takes what its node has from the cluster, and lets no client in.
+type RestoreDrill struct {
+	// Schedule is a cron expression, in the time zone of the backups, such as 0 6 * * 0.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}$')`,message=`restoreDrill.schedule must be the five fields of cron, such as 0 6 * * 0. @every and the like are not allowed`
+	Schedule string `json:"schedule"`
+
+	// Resources of Cassandra. Default: those of the nodes of the cluster.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// Size of the data volume. All files of the backup are downloaded to it, and their rows written
+	// once. Default: twice the bytes of the backup and 1Gi more.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1073741824 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Gi')))`,messageExpression=`'restoreDrill.size "' + string(self) + '" must be at least 1Gi; give it a unit, such as 200Gi'`
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// Deadline by which the ring must serve. From 10m to 168h. Default: 24h.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('10m') && duration(self) <= duration('168h')`,message=`restoreDrill.deadline must be from 10m to 168h`
+	Deadline metav1.Duration `json:"deadline,omitzero"`
 }
 
 // PointInTime is how commit logs are kept.
@@ -121,7 +157,7 @@ type PointInTime struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('5s') && duration(self) <= duration('10m')`,message=`pointInTime.uploadEvery must be from 5s to 10m`
-	UploadEvery metav1.Duration `json:"uploadEvery,omitempty"`
+	UploadEvery metav1.Duration `json:"uploadEvery,omitzero"`
 
 	// Retention is for how long back a ring can be made. What is needed for that is kept: the logs
 	// since the backup before it. From 1h to 8760h. Default: 72h.
@@ -130,7 +166,7 @@ type PointInTime struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1h') && duration(self) <= duration('8760h')`,message=`pointInTime.retention must be from 1h to 8760h`
-	Retention metav1.Duration `json:"retention,omitempty"`
+	Retention metav1.Duration `json:"retention,omitzero"`
 
 	// MaxDisk is the share, in percent, of the volume with the commit log that segments may have
 	// which were not sent yet and which Cassandra needs no more. The oldest of more are deleted.
@@ -209,6 +245,75 @@ type CassandraBackupScheduleStatus struct {
 	// PointInTime is what the commit logs in the store cover, where they are kept.
 	// +optional
 	PointInTime *PointInTimeStatus `json:"pointInTime,omitempty"`
+
+	// RestoreDrill is what rings made from backups have proven, where they are made.
+	// +optional
+	RestoreDrill *RestoreDrillStatus `json:"restoreDrill,omitempty"`
+}
+
+// RestoreDrillStatus is what rings made from backups have proven.
+type RestoreDrillStatus struct {
+	// Since is when the operator first saw that drills are wanted.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// NextScheduleTime is when the next one begins, if a backup is complete by then.
+	// +optional
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+
+	// Active is the drill under way.
+	// +optional
+	Active *ActiveDrill `json:"active,omitempty"`
+
+	// LastProven is the last one whose ring served: every file of the backup was there and had its
+	// hash, and all rows were loaded.
+	// +optional
+	LastProven *RestoredBackup `json:"lastProven,omitempty"`
+
+	// LastFailed is the last one whose ring did not, if that was after LastProven.
+	// +optional
+	LastFailed *RestoredBackup `json:"lastFailed,omitempty"`
+}
+
+// Restores says that a drill under way needs a backup.
+func (s *RestoreDrillStatus) Restores(id string) bool {
+	return s != nil && s.Active != nil && s.Active.ID == id
+}
+
+// ActiveDrill is a drill under way.
+type ActiveDrill struct {
+	// Cluster is the name of the ring.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster"`
+
+	// ID of the backup.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// StartedAt is when the ring was created.
+	// +required
+	StartedAt metav1.Time `json:"startedAt"`
+}
+
+// RestoredBackup is a backup of which a ring was made, or was to be.
+type RestoredBackup struct {
+	// ID of the backup.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// StartedAt is when the ring was created, and At when it served, or was given up.
+	// +required
+	StartedAt metav1.Time `json:"startedAt"`
+	// +required
+	At metav1.Time `json:"at"`
+
+	// Message is why it did not serve.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // ScheduledVerification is the verification of a backup of a schedule.

@@ -54,6 +54,12 @@ const (
 	EventBackupDamaged = "BackupDamaged"
 	// EventBackupNotVerified – a backup could not be verified, for a reason that is new.
 	EventBackupNotVerified = "BackupNotVerified"
+	// EventDrillStarted – a ring is made from a backup, to prove that this can be done.
+	EventDrillStarted = "DrillStarted"
+	// EventDrillSucceeded – a ring that was made from a backup serves.
+	EventDrillSucceeded = "DrillSucceeded"
+	// EventDrillFailed – a ring that was to be made from a backup does not serve in time.
+	EventDrillFailed = "DrillFailed"
 	// EventRunSkipped – a schedule has made no task or backup at a time of it.
 	EventRunSkipped = "RunSkipped"
 	// EventStoreSwept – files that no backup needs were deleted in a store.

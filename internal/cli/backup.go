@@ -105,8 +105,18 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 	slices.SortFunc(all.Items, func(a, b v1alpha1.CassandraBackup) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
+	schedules := &v1alpha1.CassandraBackupScheduleList{}
+	if err := c.client.List(ctx, schedules, client.InNamespace(c.namespace)); err != nil {
+		return fmt.Errorf("list CassandraBackupSchedules: %w", err)
+	}
+	restored := map[string]string{}
+	for _, schedule := range schedules.Items {
+		if of := schedule.Status.RestoreDrill; of != nil && of.LastProven != nil {
+			restored[of.LastProven.ID] = of.LastProven.At.UTC().Format(time.RFC3339)
+		}
+	}
 	rows := [][]string{{"NAME", "SCHEDULE", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "VERIFIED",
-		"MESSAGE"}}
+		"RESTORED", "MESSAGE"}}
 	for i := range all.Items {
 		b := &all.Items[i]
 		if b.Spec.Cluster.Name != cluster {
@@ -124,7 +134,7 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 		rows = append(rows, []string{b.Name, orDash(b.Labels[v1alpha1.LabelSchedule]), b.Spec.Store.Name,
 			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken),
 			orDash(skew), strconv.FormatInt(b.Status.Bytes, 10), strconv.FormatInt(b.Status.NewBytes, 10),
-			orDash(verified), orDash(oneLine(b.Status.Message))})
+			orDash(verified), orDash(restored[b.Status.ID]), orDash(oneLine(b.Status.Message))})
 	}
 	if len(rows) == 1 {
 		_, err := fmt.Fprintf(s.streams.Out, "%s has no CassandraBackups in namespace %s\n", cluster, c.namespace)

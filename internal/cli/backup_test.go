@@ -69,9 +69,13 @@ func TestBackups(t *testing.T) {
 	scheduled.Labels = map[string]string{v1alpha1.LabelSchedule: "nightly"}
 	verified := metav1.NewTime(at)
 	scheduled.Status.Verified = &v1alpha1.BackupVerified{At: &verified}
+	scheduled.Status.ID = "b-1"
+	nightly := &v1alpha1.CassandraBackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly"}}
+	nightly.Status.RestoreDrill = &v1alpha1.RestoreDrillStatus{LastProven: &v1alpha1.RestoredBackup{ID: "b-1",
+		At: metav1.NewTime(at.Add(time.Hour))}}
 	newer := of("newer", "orders", at.Add(24*time.Hour))
 	newer.Status.Verified = &v1alpha1.BackupVerified{At: &verified, DamagedFiles: 3}
-	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), scheduled,
+	c := to(t, interceptor.Funcs{}, cluster("shop", "orders"), scheduled, nightly,
 		newer, of("other", "carts", at))
 	d := newDesk()
 	if err := d.listBackups(t.Context(), c, "orders"); err != nil {
@@ -80,7 +84,8 @@ func TestBackups(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(d.out.String()), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "newer  -         main") ||
 		!strings.HasPrefix(lines[2], "older  nightly   main") ||
-		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7    2026-03-01T03:00:00Z") ||
+		!strings.Contains(lines[2], "Complete  3/3   2026-03-01T03:00:00Z  1.4s  77     7    "+
+			"2026-03-01T03:00:00Z  2026-03-01T04:00:00Z") ||
 		!strings.Contains(lines[1], "3 damaged") {
 		t.Errorf("listed %q", lines)
 	}

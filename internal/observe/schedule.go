@@ -57,10 +57,13 @@ func (r *Reader) BackupSchedule(ctx context.Context, key types.NamespacedName, s
 	}
 	each(o, "CassandraBackup", o.backups.Items)
 	o.add("CassandraBackupSchedule", schedule)
+	s := &facts.BackupSchedule{Schedule: schedule}
+	if err := r.drill(ctx, s, o); err != nil {
+		return nil, err
+	}
 	if err := r.caughtUp(ctx, schedule.Spec.Cluster.Name, o, store); err != nil {
 		return nil, err
 	}
-	s := &facts.BackupSchedule{Schedule: schedule}
 	for i := range o.backups.Items {
 		s.Backups = append(s.Backups, &o.backups.Items[i])
 	}
@@ -82,6 +85,22 @@ func (r *Reader) BackupSchedule(ctx context.Context, key types.NamespacedName, s
 	}
 	s.Store, err = r.stays(ctx, &v1alpha1.CassandraBackupStore{}, key.Namespace, schedule.Spec.Store.Name)
 	return s, err
+}
+
+// drill reads the cluster of a schedule, and the one that its restore drills make.
+func (r *Reader) drill(ctx context.Context, s *facts.BackupSchedule, o *objects) error {
+	for name, into := range map[string]**v1alpha1.CassandraCluster{
+		s.Schedule.Spec.Cluster.Name: &s.Source, rules.DrillName(s.Schedule.Name): &s.Drill} {
+		found := &v1alpha1.CassandraCluster{}
+		switch err := r.Cache.Get(ctx, types.NamespacedName{Namespace: s.Schedule.Namespace, Name: name}, found); {
+		case err == nil:
+			*into = found
+			o.add("CassandraCluster", found)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("get cluster %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // timing is what is known of any schedule.

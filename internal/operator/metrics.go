@@ -19,7 +19,7 @@ type Metrics struct {
 	failed *prometheus.CounterVec
 	pass   prometheus.Histogram
 	proven *prometheus.GaugeVec
-	due    *prometheus.GaugeVec
+	due    map[*metrics.Family]*prometheus.GaugeVec
 	known  map[string]*prometheus.Desc
 
 	mutex    sync.Mutex
@@ -40,15 +40,18 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		proven: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.Proven.Name,
 			Help: metrics.Proven.Help}, nil),
-		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metrics.BackupDue.Name,
-			Help: metrics.BackupDue.Help}, metrics.BackupDue.Labels),
+		due:      map[*metrics.Family]*prometheus.GaugeVec{},
 		known:    map[string]*prometheus.Desc{},
 		clusters: map[types.NamespacedName][]metrics.Sample{},
 	}
 	for _, f := range metrics.OfCluster {
 		m.known[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}
-	registry.MustRegister(m, m.writes, m.failed, m.pass, m.proven, m.due)
+	for _, f := range []*metrics.Family{metrics.BackupDue, metrics.DrillDue} {
+		m.due[f] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, f.Labels)
+		registry.MustRegister(m.due[f])
+	}
+	registry.MustRegister(m, m.writes, m.failed, m.pass, m.proven)
 	return m
 }
 
@@ -61,13 +64,14 @@ func (m *Metrics) Proven(is metav1.ConditionStatus) {
 	m.proven.WithLabelValues().Set(value)
 }
 
-// BackupDue notes when the next backup of a schedule of a cluster is due; zero if none is.
-func (m *Metrics) BackupDue(schedule types.NamespacedName, cluster string, at time.Time) {
+// Due notes when the next backup, or the next proof of one, of a schedule of a cluster is due; zero
+// if none is.
+func (m *Metrics) Due(of *metrics.Family, schedule types.NamespacedName, cluster string, at time.Time) {
 	if at.IsZero() {
-		m.due.DeletePartialMatch(prometheus.Labels{"namespace": schedule.Namespace, "schedule": schedule.Name})
+		m.due[of].DeletePartialMatch(prometheus.Labels{"namespace": schedule.Namespace, "schedule": schedule.Name})
 		return
 	}
-	m.due.WithLabelValues(schedule.Namespace, cluster, schedule.Name).Set(float64(at.Unix()))
+	m.due[of].WithLabelValues(schedule.Namespace, cluster, schedule.Name).Set(float64(at.Unix()))
 }
 
 // Describe says which metrics there are of clusters.

@@ -17,6 +17,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/act"
 	"helenus.io/helenus/internal/core/consistency"
+	"helenus.io/helenus/internal/core/metrics"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/schedule"
 	"helenus.io/helenus/internal/observe"
@@ -55,11 +56,14 @@ func (r *Schedules) backups(ctx context.Context, key types.NamespacedName, own *
 	case err != nil:
 		return nil, err //nolint:wrapcheck // it is ours
 	case s == nil:
-		r.Metrics.BackupDue(key, "", time.Time{})
+		r.Metrics.Due(metrics.BackupDue, key, "", time.Time{})
+		r.Metrics.Due(metrics.DrillDue, key, "", time.Time{})
 		return nil, nil
 	}
-	r.Metrics.BackupDue(key, s.Schedule.Spec.Cluster.Name, schedule.BackupDue(s))
-	return r.confirmed(s.Schedule, schedule.NextBackup(s, r.Now())), nil
+	now, cluster := r.Now(), s.Schedule.Spec.Cluster.Name
+	r.Metrics.Due(metrics.BackupDue, key, cluster, schedule.BackupDue(s))
+	r.Metrics.Due(metrics.DrillDue, key, cluster, schedule.DrillDue(s, now))
+	return r.confirmed(s.Schedule, schedule.NextBackup(s, now)), nil
 }
 
 // confirmed is a plan that is carried out while the schedule is what was seen.
@@ -77,6 +81,7 @@ func (r *Schedules) watch(m manager.Manager) error {
 		all := handler.EnqueueRequestsFromMapFunc(ofSchedules(m.GetClient(), backupSchedules))
 		b = b.Named("cassandrabackupschedule").
 			For(&v1alpha1.CassandraBackupSchedule{}).
+			Owns(&v1alpha1.CassandraCluster{}).
 			Watches(&v1alpha1.CassandraBackup{}, handler.EnqueueRequestsFromMapFunc(ofMade)).
 			Watches(&v1alpha1.CassandraCluster{}, all, named).
 			Watches(&v1alpha1.CassandraBackupStore{}, all, named)

@@ -189,6 +189,15 @@ func (s *scene) backup(who string, labels map[string]string) error {
 	return err
 }
 
+// drill makes a cluster as the operator, with these labels.
+func (s *scene) drill(labels map[string]string) error {
+	c := base("CassandraCluster")
+	c.SetName("another")
+	c.SetLabels(labels)
+	_, err := s.in(operator, clusters).Create(s.t.Context(), c, metav1.CreateOptions{DryRun: dry})
+	return err
+}
+
 // podOf is a pod of the cluster demo as far as the policy of the operator asks, with these labels.
 func podOf(labels map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -364,6 +373,14 @@ func TestPolicies(t *testing.T) {
 		{"the operator writes the spec of a cluster", byCluster,
 			func() error { return s.change(operator, clusters, "demo", "spec.paused", true) },
 			"the operator does not write the spec of a CassandraCluster: it belongs to the user"},
+		{"the operator creates a cluster of nobody", byCluster, func() error { return s.drill(nil) },
+			"the operator does not write the spec of a CassandraCluster: it belongs to the user"},
+		{"the operator creates a cluster of a restore drill", byCluster,
+			func() error { return s.drill(map[string]string{v1alpha1.LabelScheduleUID: "s-1"}) }, ""},
+		{"the operator deletes a cluster", byCluster, func() error { return s.delete(operator, clusters, "demo") },
+			"the operator deletes clusters of restore drills alone, and demo is none"},
+		{"the operator deletes a backup", byCluster, func() error { return s.delete(operator, backups, "nightly") }, ""},
+		{"an administrator deletes a cluster", byCluster, func() error { return s.delete(admin, clusters, "demo") }, ""},
 		{"an application writes the spec of a cluster", byCluster,
 			func() error { return s.change(application, clusters, "demo", "spec.paused", true) }, ""},
 

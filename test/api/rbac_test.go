@@ -72,6 +72,8 @@ func TestOperatorRole(t *testing.T) {
 	allowed = append(allowed,
 		request{verb: "patch", resource: "pods", subresource: "resize", namespace: shop},
 		request{verb: "watch", group: v1alpha1.Group, resource: "cassandraclusters"},
+		request{verb: "create", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
+		request{verb: "delete", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		request{verb: "patch", group: v1alpha1.Group, resource: "cassandraclusters",
 			subresource: "status", namespace: shop},
@@ -118,8 +120,7 @@ func TestOperatorRole(t *testing.T) {
 			name: inspectapi.LeaseName},
 	)
 	refused := []request{
-		{verb: "create", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
-		{verb: "delete", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
+		{verb: "deletecollection", group: v1alpha1.Group, resource: "cassandraclusters", namespace: shop},
 		{verb: "patch", group: v1alpha1.Group, resource: "cassandratasks", namespace: shop},
 		{verb: "create", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},
 		{verb: "patch", group: v1alpha1.Group, resource: "cassandrataskschedules", namespace: shop},

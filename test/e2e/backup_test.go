@@ -17,8 +17,10 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/dev/demo/follow"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/test/e2e/scene"
@@ -155,6 +157,48 @@ func TestRestoredInAnotherShape(t *testing.T) {
 	})
 	took(t, "all rows are read at ALL through every node",
 		func() error { return heir.ReadBack(t.Context(), gocql.All) })
+}
+
+// TestRestoreDrill: a schedule proves that the latest of its backups can be restored, by a ring of
+// one node that serves and is gone afterwards with its volume.
+func TestRestoreDrill(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-drill")
+	bucket(t, ring)
+	schedule := &v1alpha1.CassandraBackupSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ring.Namespace, Name: "often"},
+		Spec: v1alpha1.CassandraBackupScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: ring.Name},
+			Store: v1alpha1.BackupStoreReference{Name: "main"}, Timing: v1alpha1.Timing{Schedule: "* * * * *"},
+			Keep:   v1alpha1.BackupRetention{Last: 1},
+			Verify: &v1alpha1.BackupVerify{RestoreDrill: &v1alpha1.RestoreDrill{Schedule: "* * * * *"}}}}
+	if err := ring.Kubernetes.Client.Create(t.Context(), schedule); err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(schedule)
+	while(t, ring, servedThroughout, "a backup is proven", func() error {
+		err := ring.Until(t.Context(), 3*growth, "a ring that was made from a backup has served", func(follow.Sight) error {
+			if err := ring.Kubernetes.Client.Get(t.Context(), key, schedule); err != nil {
+				return err
+			}
+			if is := schedule.Status.RestoreDrill; is == nil || is.LastProven == nil {
+				return fmt.Errorf("the status is %+v", schedule.Status)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return ring.Kubernetes.Client.Delete(t.Context(), schedule)
+	})
+	took(t, "nothing of it is left", func() error {
+		return ring.Until(t.Context(), growth, "its cluster and claims are gone", func(now follow.Sight) error {
+			if _, there := now.Cluster(schedule.Name + "-drill"); there || len(now.Claims(schedule.Name+"-drill")) > 0 {
+				return errors.New("they are there")
+			}
+			return nil
+		})
+	})
+	wantRingSeen(t, ring)
 }
 
 // whole says what of a backup is not in a store.

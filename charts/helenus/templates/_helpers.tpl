@@ -11,10 +11,10 @@
 
 {{- /* What the operator does in the namespaces of clusters. */ -}}
 {{- define "helenus.rules" -}}
-# Its kinds. On clusters it sets a finalizer; a policy keeps it from the spec.
+# Its kinds. On clusters it sets a finalizer; a policy keeps it from the spec. It creates and deletes those of restore drills alone.
 - apiGroups: [helenus.io]
   resources: [cassandraclusters]
-  verbs: [get, list, watch, patch, update]
+  verbs: [get, list, watch, create, patch, update, delete]
 - apiGroups: [helenus.io]
   resources: [cassandraclusters/status]
   verbs: [get, patch, update]

@@ -36,4 +36,7 @@ type BackupSchedule struct {
 	// are those of the cluster, if it is this one.
 	Keeper  *v1alpha1.CassandraBackupSchedule
 	Records []v1alpha1.CassandraNode
+	// Source is the cluster, and Drill the one of the name that its restore drills have; nil where
+	// there is none, or drills are not wanted.
+	Source, Drill *v1alpha1.CassandraCluster
 }

@@ -70,6 +70,10 @@ var (
 	BackupDue = &Family{"helenus_backup_due_timestamp_seconds", "When the next complete backup of a " +
 		"CassandraBackupSchedule is or was due, in Unix time; absent while it is suspended.", gauge,
 		[]string{"namespace", "cluster", "schedule"}}
+	DrillDue = &Family{"helenus_restore_drill_due_timestamp_seconds", "When the backups of a " +
+		"CassandraBackupSchedule are or were to be proven again by a restore drill, at the second of its times after " +
+		"the last proof, in Unix time; absent where none is wanted.", gauge,
+		[]string{"namespace", "cluster", "schedule"}}
 	Passes = &Family{"helenus_pass_seconds", "Duration of a pass over one cluster.", histogram, nil}
 )
 
@@ -104,7 +108,7 @@ var (
 	OfCluster = []*Family{Nodes, Answering, Ready, Unserved, Condition, OpenSteps, StepOpened, StepProgress, Blocked,
 		BlockedBy, Notices, NoticesBy, Repaired, RepairDeadline, LastBackup, LastVerified,
 		DamagedFiles, LastPass}
-	OfOperator = []*Family{FailedPasses, Writes, BackupDue, Passes, Proven}
+	OfOperator = []*Family{FailedPasses, Writes, BackupDue, DrillDue, Passes, Proven}
 	OfAgent    = []*Family{AgentPhase, AgentReady, AgentRestarts, AgentFailing, AgentCertificateStart,
 		AgentCertificateEnd, AgentAPISilence, AgentJVMSilence, AgentLogCovered,
 		CassandraUp}

@@ -149,6 +149,9 @@ func Named(object Object) Object {
 	case *v1alpha1.CassandraNode:
 		return &v1alpha1.CassandraNode{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraNode"}, ObjectMeta: meta}
+	case *v1alpha1.CassandraCluster:
+		return &v1alpha1.CassandraCluster{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: "CassandraCluster"}, ObjectMeta: meta}
 	case *v1alpha1.CassandraTask:
 		return &v1alpha1.CassandraTask{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
 			Kind: "CassandraTask"}, ObjectMeta: meta}

@@ -12,6 +12,13 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 )
 
+// NodeOf is what cluster, datacenter and rack say about the nodes of the first rack of the first
+// datacenter.
+func NodeOf(s *v1alpha1.CassandraClusterSpec) v1alpha1.NodeTemplate {
+	dc := &s.Datacenters[0]
+	return inherit(s.Node, dc.Node, dc.Racks[0].Node)
+}
+
 // inherit merges what cluster, datacenter and rack say about a node, the lower level winning where
 // it says something. Overlays are not merged: they are patches, applied one after the other.
 func inherit(cluster, dc *v1alpha1.NodeTemplate, rack *v1alpha1.NodeSettings) v1alpha1.NodeTemplate {

@@ -46,16 +46,20 @@ func NextBackup(s *facts.BackupSchedule, now time.Time) plan.Plan {
 			"keeps the commit logs of cluster %s already: set mode Disabled in one of them", k.Name,
 			of.Spec.Cluster.Name)
 	}
+	drills, problem := drillTimes(s, now)
+	if problem != "" && reason == "" {
+		reason, message = v1alpha1.ReasonInvalidSpec, problem
+	}
 	p.decide(reason, message)
 	status.PointInTime = coverage(s)
-	if of.KeepsLogs() && p.draft.Wake == 0 {
+	surplus := p.drill(s, own, drills, status)
+	if (of.KeepsLogs() || Drills(of) != nil) && p.draft.Wake == 0 {
 		p.draft.Wake = lookAgain
 	}
-	var surplus []plan.Write
 	if s.Zone != nil {
 		anchor := anchored(s, own, now)
 		for _, b := range Expired(of.Spec.Keep, s.Zone, own, now) {
-			if b == anchor {
+			if b == anchor || status.RestoreDrill.Restores(b.Status.ID) {
 				continue // with the logs since then, a ring can be made for the time of their retention
 			}
 			surplus = append(surplus, plan.Write{Verb: plan.Delete, Object: plan.Named(b), UID: b.UID,

@@ -131,6 +131,16 @@ func All() []Alert {
 			Commands: []string{"kubectl get cassandrabackupschedules", "kubectl helenus backups orders",
 				"kubectl describe cassandrabackups"},
 		},
+		{
+			Name: "HelenusBackupNotProven", Severity: Warning, For: 5 * time.Minute,
+			Expression: "time() - " + metrics.DrillDue.Name + " > 0",
+			Summary: "no restore drill of schedule {{ $labels.schedule }} of " + ofCluster +
+				" has succeeded at the last two of its times",
+			Means: "No ring was made of a backup that serves: drills fail, or none is begun because no backup is " +
+				"complete. Whether a ring could be made from the backups is not known.",
+			Look:     "`status.restoreDrill.lastFailed` of the schedule, and its Events.",
+			Commands: []string{"kubectl describe cassandrabackupschedules", "kubectl get cassandraclusters"},
+		},
 
 		{
 			Name: "HelenusOperatorAbsent", Severity: Critical, For: 10 * time.Minute,

@@ -30,6 +30,8 @@ var series = map[string]struct{ fires, silent string }{
 	"HelenusBackupDamaged": {"helenus_cluster_backup_damaged_files 0 0 2x5", "helenus_cluster_backup_damaged_files 0x9"},
 	"HelenusBackupLate": {"helenus_backup_due_timestamp_seconds 3600x430",
 		"helenus_backup_due_timestamp_seconds 3600x410 90000x1000"},
+	"HelenusBackupNotProven": {"helenus_restore_drill_due_timestamp_seconds 3600x90",
+		"helenus_restore_drill_due_timestamp_seconds 3600x62 90000x100"},
 	"HelenusCertificateEnds": {certificate("7200x180"), certificate("7200x97 360000x1500")},
 	"HelenusOperatorAbsent":  {"other 1x20", "helenus_pass_seconds_count 7x1500"},
 	"HelenusPassesFail":      {"helenus_failed_passes_total 0+1x30", "helenus_failed_passes_total 4 5 5x30"},

@@ -22,6 +22,7 @@ var Silent = map[string]string{
 	"operator: Actions of agents that fail":             "no action fails",
 	"HelenusAgentFails":                                 "no action fails",
 	"HelenusBackupDamaged":                              notVerified,
+	"HelenusBackupNotProven":                            "the recorded schedule wants no restore drills",
 	"HelenusCommitLogBehind":                            "the recorded ring keeps no commit logs in a store",
 	"backup-and-repair: Age of the verified backup":     notVerified,
 }
