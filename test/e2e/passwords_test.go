@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -85,5 +88,68 @@ func TestPasswordsOnALivingRing(t *testing.T) {
 		return has(v1alpha1.AuthenticationNone)
 	})
 	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// TestPasswordRotated: the superuser's password is replaced in its Secret while a client is there:
+// twice within seconds, by one that is none, and while a host is lost. Nothing is restarted, and at
+// last the last one alone lets in.
+func TestPasswordRotated(t *testing.T) {
+	onlyInFull(t)
+	ring, pod := onHosts(t, "e2e-rotated")
+	was := jvms(t, ring)
+	rotate := func(password string) string {
+		t.Helper()
+		version, err := ring.Rotate(t.Context(), password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	rotated := func(version string) error {
+		if err := ring.Rotated(t.Context(), version, growth); err != nil {
+			return err
+		}
+		return ring.LogIn(t.Context(), ring.NodeNames(t.Context())[0]) // as an application is given it
+	}
+	while(t, ring, servedThroughout, "the password is replaced twice at once", func() error {
+		rotate(rand.Text())
+		return rotated(rotate(rand.Text()))
+	})
+	while(t, ring, servedThroughout, "it is replaced by none, which is refused, and by another one", func() error {
+		rotate("")
+		if err := ring.Until(t.Context(), growth, "it is refused", func(now follow.Sight) error {
+			c, _ := now.Cluster(ring.Name)
+			if !slices.ContainsFunc(c.Status.Blocked, func(b v1alpha1.BlockedStep) bool {
+				return b.Reason == v1alpha1.BlockedSuperuserInvalid
+			}) {
+				return fmt.Errorf("blocked are %+v", c.Status.Blocked)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		return rotated(rotate(rand.Text()))
+	})
+	for name, now := range jvms(t, ring) {
+		if now != was[name] {
+			t.Errorf("the JVM of node %s was %+v and is %+v", name, was[name], now)
+		}
+	}
+	ring.Invariants.ExpectRestart(pod.Name)
+	while(t, ring, gapsAreShort, "it is replaced while a host is lost, which comes back", func() error {
+		if err := ring.LoseHost(t.Context(), pod.Spec.NodeName, false); err != nil {
+			return err
+		}
+		err := ring.Until(t.Context(), growth, "the cluster says that a node is down",
+			func(now follow.Sight) error { return notHealthy(now, ring, pod.Name) })
+		version := rotate(rand.Text())
+		err = errors.Join(err, ring.ReturnHost(context.WithoutCancel(t.Context()), pod.Spec.NodeName))
+		if err != nil {
+			return err
+		}
+		return rotated(version)
+	})
+	wantShell(t, ring)
 	wantRingSeen(t, ring)
 }

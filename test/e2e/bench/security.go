@@ -12,7 +12,6 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/dev/demo/follow"
@@ -190,12 +189,16 @@ func (b *bench) replaces(ctx context.Context, ring *scene.Ring, p *protection) e
 		return err
 	}
 	var r rollOut
-	err := b.served(ctx, ring, &r, func() (err error) {
+	err := b.served(ctx, ring, &r, func() error {
 		if err := pass(ctx, beside); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err := b.rotates(ctx, ring); err != nil {
+		version, err := ring.Rotate(ctx, rand.Text())
+		if err != nil {
+			return err
+		}
+		if err := ring.Rotated(ctx, version, replacing); err != nil {
 			return err
 		}
 		p.rotated = time.Since(began)
@@ -208,27 +211,6 @@ func (b *bench) replaces(ctx context.Context, ring *scene.Ring, p *protection) e
 	})
 	p.service = r.service
 	return err
-}
-
-// rotates the superuser's password, and waits until each node has let it in.
-func (b *bench) rotates(ctx context.Context, ring *scene.Ring) error {
-	c, _ := ring.Now(ctx).Cluster(ring.Name)
-	secret := &corev1.Secret{}
-	name := client.ObjectKey{Namespace: ring.Namespace, Name: c.Status.Security.Authentication.Superuser.SecretName}
-	if err := b.cluster.Client.Get(ctx, name, secret); err != nil {
-		return fmt.Errorf("read the superuser's Secret: %w", err)
-	}
-	secret.Data[corev1.BasicAuthPasswordKey] = []byte(rand.Text())
-	if err := b.cluster.Client.Update(ctx, secret); err != nil {
-		return fmt.Errorf("change the superuser's Secret: %w", err)
-	}
-	return ring.Until(ctx, replacing, "the new password lets in", func(now follow.Sight) error {
-		c, _ := now.Cluster(ring.Name)
-		if is := c.Status.Security.Authentication.Superuser.SecretVersion; is != secret.ResourceVersion {
-			return fmt.Errorf("version %s of the Secret does", is)
-		}
-		return nil
-	})
 }
 
 // renews the certificates of all nodes, by the loss of their Secrets, and says how long the slowest
