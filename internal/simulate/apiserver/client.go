@@ -211,6 +211,9 @@ func (c *caller) update(ctx context.Context, object client.Object, subresource s
 	if err != nil {
 		return err
 	}
+	if object == c.server.Object(k.Kind, key) {
+		return fmt.Errorf("update %s %s: every reader shares this object: change a copy", k.Kind, key)
+	}
 	r := c.begin(k, Update, subresource, key)
 	r.UID, r.Version = object.GetUID(), object.GetResourceVersion()
 	return c.server.request(ctx, r, func() (func() error, error) {

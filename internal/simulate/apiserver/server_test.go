@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,6 +143,18 @@ func TestCacheLags(t *testing.T) {
 	}
 	cache.Deliver("ConfigMap", 1)
 	must(t, cache.Get(t.Context(), key, &corev1.ConfigMap{}))
+}
+
+// TestSharedObjectsAreNotWritten: who changes what every reader shares is told so: the views of all
+// would show the change before they are told of it.
+func TestSharedObjectsAreNotWritten(t *testing.T) {
+	s := newServer(t)
+	must(t, s.As("test").Create(t.Context(), configMap("x", nil)))
+	shared := s.Object("ConfigMap", types.NamespacedName{Namespace: namespace, Name: "x"})
+	if err := s.As("test").Update(t.Context(), shared); err == nil || !strings.Contains(err.Error(), "change a copy") {
+		t.Errorf("it is written: %v", err)
+	}
+	must(t, s.As("test").Update(t.Context(), shared.DeepCopyObject().(client.Object)))
 }
 
 // lost answers a request with an error, after its effect.

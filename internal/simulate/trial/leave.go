@@ -152,7 +152,7 @@ func firstAlone(s *v1alpha1.CassandraClusterSpec) { s.Datacenters = s.Datacenter
 // many replicas.
 func whileClientsWrite(replicas int, changes ...func(*v1alpha1.CassandraClusterSpec)) func(*world.World) error {
 	return func(w *world.World) error {
-		c := get(w)
+		c := get(w).DeepCopy()
 		for _, change := range changes {
 			change(&c.Spec)
 		}

@@ -23,7 +23,7 @@ func repairScenarios() []*Scenario {
 
 // loseRows has tables be repaired often, and a replica lose its rows.
 func loseRows(w *world.World) error {
-	c := get(w)
+	c := get(w).DeepCopy()
 	if c == nil {
 		return errors.New("there is no cluster")
 	}
