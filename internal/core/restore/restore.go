@@ -71,6 +71,9 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 		say("%s", p)
 	}
 	for _, n := range backup.Nodes {
+		if n.CassandraVersion == "" {
+			continue // its agent did not know it yet, and the others say it
+		}
 		if err := settings.CheckChange(n.CassandraVersion, cluster.Spec.Version); err != nil {
 			say("node %s ran Cassandra %s: %s", n.Name, n.CassandraVersion, err)
 			break

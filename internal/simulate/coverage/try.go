@@ -137,6 +137,12 @@ func (a *attempt) settle() {
 	if !quiet && !down() && !a.w.Line.RunUntil(a.w.Line.Now().Add(attempted), down) {
 		a.violated("something is still written after %s", patience)
 	}
+	if down() { // between two attempts, not in the middle of one
+		a.w.Line.RunUntil(a.w.Line.Now().Add(attempted), func() bool {
+			return slices.ContainsFunc(a.w.Server.Objects("CassandraNode"),
+				func(o client.Object) bool { return o.(*v1alpha1.CassandraNode).Status.Blocked != nil })
+		})
+	}
 }
 
 func (a *attempt) cluster() *unstructured.Unstructured {

@@ -184,10 +184,17 @@ func (t *turn) repaired(n *v1alpha1.CassandraNode, c *v1alpha1.CassandraCluster)
 }
 
 // diskLost says that a node's disk is lost: it is not waited for, and the ranges alone say who may
-// go down beside it, which the scenario of that judges by its client.
+// go down beside it, which the scenario of that judges by its client. The operator may know it from
+// the agent before the status says so.
 func (t *turn) diskLost(name string) bool {
 	n, _ := t.w.Server.Object("CassandraNode", keyOf(name)).(*v1alpha1.CassandraNode)
-	return (t.Scenario.LosesDisk || t.may().writes) && n != nil && n.Status.Phase == v1alpha1.PhaseDataLost
+	if !t.Scenario.LosesDisk && !t.may().writes || n == nil {
+		return false
+	}
+	empty := func(s *pod.Sandbox) bool {
+		return s.Name() == name && s.JVM() == nil && s.Content(v1alpha1.VolumeData).Data.HostID() == ""
+	}
+	return n.Status.Phase == v1alpha1.PhaseDataLost || slices.ContainsFunc(t.w.Pods.Sandboxes(), empty)
 }
 
 // isMember says that a node has joined: one that is still to join serves nobody.
