@@ -65,8 +65,15 @@ func knowDisk(p *pass) outcome {
 			f.Message+"; nothing is started and nothing wiped")
 	case v1alpha1.DiskMember:
 		if member != nil && p.Disk.HostID != "" && member.HostID != p.Disk.HostID && !p.hasReplaced(member.HostID) {
+			which := ""
+			if slices.Contains(p.EveryReplaced(), p.Disk.HostID) {
+				which = ", which was replaced"
+			}
 			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
-				fmt.Sprintf("the record says host id %s, the disk is of host id %s", member.HostID, p.Disk.HostID))
+				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
+					"that of host id %s%s: nothing is started. Waits for the volume of the member, or until it is "+
+					"replaced",
+					member.HostID, p.Disk.HostID, which))
 		}
 	case v1alpha1.DiskJoining:
 	}

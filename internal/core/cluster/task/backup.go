@@ -228,7 +228,9 @@ func complete(v *assess.View, s *procedure.Step) plan.Result {
 	a := t.about(v)
 	a.ClusterSpec = string(spec)
 	for _, n := range t.status.Nodes {
-		a.Members = append(a.Members, t.uploaded[n.Node].Member)
+		if member := t.uploaded[n.Node].Member; member != "" { // else nothing of it is in the store
+			a.Members = append(a.Members, member)
+		}
 	}
 	slices.Sort(a.Members)
 	r, _ = s.RunOnOne(before(completing, v1alpha1.OperationCompleteBackup, &v1alpha1.OperationArguments{Backup: a}),
