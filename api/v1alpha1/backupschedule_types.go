@@ -304,7 +304,7 @@ type RestoredBackup struct {
 	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
 
-	// StartedAt is when the ring was created, and At when it served, or was given up.
+	// StartedAt is when the ring was created, and At when it served, or failed.
 	// +required
 	StartedAt metav1.Time `json:"startedAt"`
 	// +required

@@ -92,8 +92,8 @@ func TestPasswordsOnALivingRing(t *testing.T) {
 }
 
 // TestPasswordRotated: the superuser's password is replaced in its Secret while a client is there:
-// twice within seconds, by one that is none, and while a host is lost. Nothing is restarted, and at
-// last the last one alone lets in.
+// twice within seconds, by one that is none, and while a host is lost. Nothing is restarted, and in
+// the end only the last password is accepted.
 func TestPasswordRotated(t *testing.T) {
 	onlyInFull(t)
 	ring, pod := onHosts(t, "e2e-rotated")

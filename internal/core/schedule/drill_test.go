@@ -144,7 +144,7 @@ func TestADrillProvesABackup(t *testing.T) {
 	d.wantEvents(v1alpha1.EventDrillStarted, v1alpha1.EventDrillSucceeded)
 }
 
-// A ring that does not serve in time, or cannot, is given up, and the schedule says why.
+// A ring that does not serve in time, or cannot, is deleted, and the schedule says why.
 func TestADrillFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		condition, says, at string
@@ -168,7 +168,7 @@ func TestADrillFails(t *testing.T) {
 	}
 }
 
-// A deletion that did not arrive is made again, and nothing is judged twice.
+// A deletion that failed is tried again, and nothing is judged twice.
 func TestADrillIsJudgedOnce(t *testing.T) {
 	d := drills(t)
 	d.Backups = []*v1alpha1.CassandraBackup{kept(v1alpha1.BackupComplete, at("2026-03-05T03:00:00Z"))}

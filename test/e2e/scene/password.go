@@ -26,10 +26,9 @@ func (r *Ring) Rotate(ctx context.Context, password string) (version string, err
 	return secret.ResourceVersion, nil
 }
 
-// Rotated waits until each node has let in the superuser with the password of a version of its
-// Secret.
+// Rotated waits until each node accepts the password in a version of the superuser's Secret.
 func (r *Ring) Rotated(ctx context.Context, version string, bound time.Duration) error {
-	return r.Until(ctx, bound, "the new password lets in", func(now follow.Sight) error {
+	return r.Until(ctx, bound, "the new password is accepted", func(now follow.Sight) error {
 		c, _ := now.Cluster(r.Name)
 		if is := c.Status.Security.Authentication.Superuser.SecretVersion; is != version {
 			return fmt.Errorf("version %q of the Secret does, not %s", is, version)
