@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,12 @@ import (
 )
 
 const (
-	// passInterval is the least time between two passes of one cluster.
+	// passMoment is the least time between two passes of one cluster: what happens within it is
+	// seen by one. Of passes that follow so closely there are passBurst, and then one in each
+	// passInterval: steps in which agents and operator answer each other are short, and what
+	// happens all the time costs no more.
+	passMoment   = 200 * time.Millisecond
+	passBurst    = 5
 	passInterval = time.Second
 	// behindPause is when to look again if the event that the cache waits for is lost.
 	behindPause = 2 * time.Second
@@ -66,6 +72,7 @@ type memory struct {
 	running chan struct{}
 	store   consistency.Store
 	last    time.Time
+	pace    *rate.Limiter
 	line    string
 	// failures are passes in a row that have failed, under the spec of a generation.
 	failures   int
@@ -80,7 +87,7 @@ func (r *memories) memory(key types.NamespacedName) *memory {
 	}
 	m := r.all[key]
 	if m == nil {
-		m = &memory{running: make(chan struct{}, 1)}
+		m = &memory{running: make(chan struct{}, 1), pace: rate.NewLimiter(rate.Every(passInterval), passBurst)}
 		r.all[key] = m
 	}
 	return m
@@ -98,11 +105,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	m := r.memory(key)
 	m.running <- struct{}{}
 	defer func() { <-m.running }()
-	if left := m.last.Add(passInterval).Sub(r.Now()); left > 0 {
+	started := r.Now()
+	if left := m.left(started); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	started := r.Now()
-	m.last = started
 	snapshot, err := r.Reader.Cluster(ctx, key, &m.store)
 	switch {
 	case errors.Is(err, observe.ErrBehind):
@@ -174,6 +180,21 @@ func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
 		return passInterval
 	}
 	return wake
+}
+
+// left says for how long the next pass has to wait; if it has not, it is counted.
+func (m *memory) left(now time.Time) time.Duration {
+	if left := m.last.Add(passMoment).Sub(now); left > 0 {
+		return left
+	}
+	turn := m.pace.ReserveN(now, 1)
+	left := turn.DelayFrom(now)
+	if left > 0 {
+		turn.CancelAt(now)
+		return left
+	}
+	m.last = now
+	return 0
 }
 
 // failed counts a pass that has failed, and says when to try again.

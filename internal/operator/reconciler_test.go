@@ -172,6 +172,41 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 	})
 }
 
+// Passes of a burst of events follow on each other after a moment, those of events that do not end
+// once in an interval.
+func TestPassesInABurstFollowClosely(t *testing.T) {
+	c := newClockwork(t)
+	began, passes := c.now, []time.Duration{}
+	for c.now.Sub(began) < 3*passInterval+passMoment {
+		result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.memory(orders).last.Equal(c.now) {
+			passes = append(passes, c.now.Sub(began).Round(time.Millisecond))
+			c.now = c.now.Add(time.Millisecond) // the next event
+			continue
+		}
+		c.now = c.now.Add(result.RequeueAfter)
+	}
+	var want []time.Duration
+	for n := range passBurst {
+		want = append(want, time.Duration(n)*passMoment)
+	}
+	want = append(want, passInterval, 2*passInterval, 3*passInterval)
+	if !slices.Equal(passes, want) {
+		t.Errorf("passes after %v, want %v", passes, want)
+	}
+	c.now = c.now.Add(passBurst * passInterval)
+	for n := range passBurst {
+		if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders}); err != nil ||
+			!c.memory(orders).last.Equal(c.now) {
+			t.Fatalf("after a rest, pass %d is not made (%v)", n, err)
+		}
+		c.now = c.now.Add(passMoment)
+	}
+}
+
 // Two operators look at the same: the one whose status is taken tells what has changed, the other
 // nothing. What is told already is not told again.
 func TestWhoeverWritesTheStatusTellsWhatHasChanged(t *testing.T) {
