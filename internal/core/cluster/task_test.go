@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/cluster/replace"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -661,5 +662,63 @@ func TestATaskReplacesAMember(t *testing.T) {
 	w.pass()
 	if s := w.snapshot.Ledger.Step; s == nil || s.Stage != ledger.StageTickets {
 		t.Errorf("the task is deleted: %s", ledgerInWords(w.snapshot.Ledger))
+	}
+}
+
+// An operator that has started has asked no agent yet, or some: that one does not answer it is no
+// reason to take back what was begun.
+func TestAnOperatorThatStartsTakesNothingBack(t *testing.T) {
+	for unasked := range 1 << len(three) {
+		for passes, over := 0, false; !over; passes++ {
+			w, _ := givingUp(t, func(w *world) { w.work(constantly(v1alpha1.OperationSucceeded)) })
+			w.until(func(s *ledger.Step) bool { return s.Kind == ledger.ReplaceTask && s.Stage == ledger.StageOperations })
+			for range passes {
+				w.pass()
+			}
+			over = w.snapshot.Ledger.Step.Stage == ledger.StageTickets
+			for i, name := range three {
+				if n := w.snapshot.Nodes[name]; unasked&(1<<i) != 0 {
+					n.Agent, n.Asking = nil, true
+				}
+			}
+			w.pass()
+			for _, n := range w.snapshot.Nodes {
+				n.Asking = false
+			}
+			if n := w.snapshot.Nodes[first]; n.Record.Spec.State != v1alpha1.StateStopped && n.Record.Spec.Join == nil {
+				t.Errorf("after %d passes, and %b unasked, node %s starts again: %s", passes, unasked, first,
+					ledgerInWords(w.snapshot.Ledger))
+			}
+		}
+	}
+}
+
+// Nor is it a reason to replace a lost member before the others are repaired.
+func TestAnOperatorThatStartsHasTheOthersRepairedBefore(t *testing.T) {
+	for passes, over := 0, false; !over; passes++ {
+		w := formed(t)
+		w.work(constantly(v1alpha1.OperationSucceeded))
+		lost, seen := w.running[w.snapshot.Nodes[first].Pod.UID], w.endpoints()[0]
+		seen.Live = false
+		w.strangers = append(w.strangers, seen)
+		lost.Ring, lost.Process, lost.Phase = nil, facts.ProcessAbsent, v1alpha1.PhaseDataLost
+		lost.Disk, w.snapshot.Nodes[first].Record.Status.Disk = v1alpha1.DiskEmpty, v1alpha1.DiskEmpty
+		w.agents()
+		w.settle()
+		w.now = w.now.Add(time.Hour)
+		for range passes {
+			w.pass()
+		}
+		s := w.snapshot.Ledger.Step
+		over = s != nil && s.Stage == ledger.StageTickets
+		n := w.snapshot.Nodes[second]
+		n.Agent, n.Asking = nil, true
+		w.pass()
+		n.Asking = false
+		w.atStage(ledger.ReplaceNode, ledger.StageTickets)
+		state, err := ledger.StateOf[replace.State](w.snapshot.Ledger.Step)
+		if err != nil || state.Repair != v1alpha1.ReplacementRepairBefore {
+			t.Errorf("after %d passes: %+v, %v", passes, state, err)
+		}
 	}
 }

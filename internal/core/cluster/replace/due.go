@@ -57,8 +57,11 @@ func (r replacer) due(v *assess.View) *procedure.Proposal {
 	switch {
 	case first != nil:
 		p := &procedure.Proposal{What: "node " + first.Node + " to be replaced", Notices: notices,
-			Refusals: r.refusals(v, first.Node)}
-		if len(p.Refusals) == 0 {
+			Wait: unasked(v, first.Node)}
+		if p.Wait != "" {
+			return p
+		}
+		if p.Refusals = r.refusals(v, first.Node); len(p.Refusals) == 0 {
 			lost := *first
 			p.Open = func() (*procedure.Opening, []guard.Refusal) { return open(v, lost) }
 		}
@@ -107,6 +110,17 @@ func (r replacer) refusals(v *assess.View, node string) []guard.Refusal {
 	about := guard.Replacing{Nodes: others(v, node), Node: node, HostID: v.Ledger.Members[node],
 		Accepted: v.LossAccepted(node)}
 	return guard.Check(about, r.rules.Replace...)
+}
+
+// unasked says until when it is not known which other members are down: this operator has asked
+// one for the first time just now. Empty if it is known.
+func unasked(v *assess.View, node string) string {
+	for _, name := range others(v, node).Names {
+		if v.Of(name).Contact == assess.FirstContact {
+			return "until node " + name + " has answered, or has not"
+		}
+	}
+	return ""
 }
 
 // others are the members beside one.

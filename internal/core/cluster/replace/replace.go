@@ -166,8 +166,13 @@ func (r replacer) repair(v *assess.View, s *procedure.Step) plan.Result {
 	return r.allow(v, s, node, state)
 }
 
-// back ends a step that has not issued its ticket if the member is not to be replaced any more.
+// back ends a step that has not issued its ticket if the member is not to be replaced any more. An
+// operator that has just started does not know yet who is down.
 func (r replacer) back(v *assess.View, s *procedure.Step, node string) (plan.Result, bool) {
+	if why := unasked(v, node); why != "" {
+		s.Describe(0, "node %s is replaced", node)
+		return plan.Waiting("waiting %s", why), true
+	}
 	if r.asked != nil {
 		return r.keepsDisk(v, s, node)
 	}
