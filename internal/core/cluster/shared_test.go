@@ -302,9 +302,9 @@ func TestHowManyPodsAnEvictionMustLeave(t *testing.T) {
 		"all while a step is open, with a pod missing": {formed, func(v *assess.View) {
 			v.Ledger.Step, v.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil
 		}, 3},
-		"all that are there while a step is open": {formed, func(v *assess.View) {
+		"every member while a step is open, with record and pod missing": {formed, func(v *assess.View) {
 			v.Ledger.Step, v.Nodes[second].Record, v.Nodes[second].Pod = &ledger.Step{Kind: ledger.FormRing}, nil, nil
-		}, 2},
+		}, 3},
 		"all that are wanted, before the ring forms": {preparing, func(v *assess.View) {
 			v.Wanted = append(v.Wanted, v.Wanted[0])
 			v.Wanted[3].Name = "orders-dc1-r1-1"

@@ -328,9 +328,9 @@ func MinAvailable(v *assess.View, datacenter string, rangesMove bool) int {
 		n := v.Nodes[name]
 		return n != nil && (n.Record != nil || n.Pod != nil) && v.DatacenterOf(name) == datacenter
 	}
-	pods := 0
+	pods := members
 	for name := range v.Nodes {
-		if exists(name) {
+		if _, member := v.Ledger.Members[name]; !member && exists(name) {
 			pods++
 		}
 	}
