@@ -188,8 +188,7 @@ func replaceTakenBack() *Scenario {
 // and the others leave then.
 func removeLost() *Scenario {
 	const unwanted = clusterName + "-dc1-r1-1"
-	// Its budget is opened for a moment when all records are deleted as the task runs.
-	s := elsewhere(scenario("remove-lost", "a ring of six is to shrink to three, and one of those that are to leave "+
+	s := replacing(scenario("remove-lost", "a ring of six is to shrink to three, and one of those that are to leave "+
 		"has lost its disk: a task removes it, and the others leave",
 		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
 			nodesPerRack(2)(&c.Spec)

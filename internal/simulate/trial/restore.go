@@ -117,6 +117,9 @@ func backUp(w *world.World) error {
 	description.Spec = spec
 	for _, s := range w.Pods.Sandboxes() {
 		record := w.Server.Object("CassandraNode", keyOf(s.Name())).(*v1alpha1.CassandraNode)
+		if record.Status.Phase != v1alpha1.PhaseNormal {
+			continue // it has no snapshot
+		}
 		m := format.Manifest{Version: format.Version, Backup: backupID, Cluster: uid, Node: format.Node{
 			Name: s.Name(), HostID: record.Status.HostID, Tokens: record.Status.Tokens,
 			Datacenter: record.Spec.Configuration.DatacenterName, Rack: record.Spec.Configuration.RackName,

@@ -98,6 +98,8 @@ type run struct {
 	result  Result
 	// stepping is whose durable step the fault is of, while that is under way.
 	stepping *pod.Sandbox
+	// unserved says that no node served the client when it was to write.
+	unserved bool
 	// over says that nothing is left to happen: other runs may end before the points from then on.
 	over bool
 	// injects are parts of the fault that are still to come, injected is when it was injected last.
@@ -196,8 +198,10 @@ func (r *run) acts() {
 		if a.Do != nil {
 			// A fault may leave no node, for now or for good, that a client can write to, or have
 			// its own end, from which the act does not come back.
-			if err := a.Do(r.w); err != nil && (r.Fault == nil || !errors.Is(err, world.ErrUnserved)) &&
-				(a.Despite || !r.instead()) {
+			err := a.Do(r.w)
+			unserved := errors.Is(err, world.ErrUnserved)
+			r.unserved = r.unserved || unserved
+			if err != nil && (r.Fault == nil || !unserved) && (a.Despite || !r.instead()) {
 				r.violated("act %s: %v", a.Name, err)
 				return
 			}
@@ -220,9 +224,13 @@ func (r *run) instead() bool {
 	return r.Fault != nil && r.injects == 0 && kindOf(r.Fault).instead != nil && kindOf(r.Fault).instead(r)
 }
 
-// differs says that the end may be another one.
+// differs says that the end may be another one. What the client could not write is not there.
 func (r *run) differs() bool {
-	return r.Fault != nil && (r.takenAlong() || kindOf(r.Fault).differs != nil && kindOf(r.Fault).differs(r))
+	if r.Fault == nil {
+		return false
+	}
+	k := kindOf(r.Fault)
+	return r.unserved || r.takenAlong() || k.differs != nil && k.differs(r)
 }
 
 // takenAlong says that a roll-out which waits at the end has changed a node that was down anyway.
