@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
@@ -111,35 +112,67 @@ func TestReplacedAndLeftWhileTheOperatorIsKilled(t *testing.T) {
 	wantClaims(t, ring, 3)
 }
 
-// TestLeaverKilled: the JVM of a node that leaves is killed: before its data is with the others, so
-// that it is NORMAL again and leaves by another attempt; and after that, so that it never starts
-// again.
+// TestLeaverKilled: the JVM of a node that leaves is killed after its data is with the others, so
+// that it never starts again.
 func TestLeaverKilled(t *testing.T) {
 	onlyInFull(t)
-	for name, gone := range map[string]bool{"before": false, "after": true} {
-		t.Run(name, func(t *testing.T) {
-			ring := forLeaving(t, "e2e-leaver-killed-"+name)
-			leaver, member := leaverOf(ring), ring.NodeNames(t.Context())[0]
-			what := "one of four nodes leaves, and is killed " + name + " it has streamed"
-			while(t, ring, servedThroughout, what, func() error {
+	ring := forLeaving(t, "e2e-leaver-killed")
+	leaver, member := leaverOf(ring), ring.NodeNames(t.Context())[0]
+	while(t, ring, servedThroughout, "one of four nodes leaves, and is killed when it has streamed", func() error {
+		if err := beginLeave(t, ring); err != nil {
+			return err
+		}
+		hasLeft := func(members []string) bool { return len(members) == 3 }
+		if err := ring.Sees(t.Context(), member, hasLeft); err != nil {
+			return err
+		}
+		if err := ring.KillJVM(t.Context(), leaver); err != nil {
+			return err
+		}
+		return shrunk(t, ring)
+	})
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
+}
+
+// TestLeaverKilledAgainAndAgain: the JVM of a node that leaves is killed at nine moments before its
+// data is with the others, three of each attempt to leave, of which two are taken back. It is
+// NORMAL again each time, and leaves in the end.
+func TestLeaverKilledAgainAndAgain(t *testing.T) {
+	onlyInFull(t)
+	ring := forLeaving(t, "e2e-leaver-killed-again")
+	leaver := leaverOf(ring)
+	const leaves, kills = 3, 3
+	const apart = 3 * time.Second // Cassandra streams half a minute after it began to leave
+	for leave := range leaves {
+		while(t, ring, servedThroughout, fmt.Sprintf("a node leaves and is killed, %d of %d", leave+1, leaves), func() error {
+			for kill := range kills {
 				if err := beginLeave(t, ring); err != nil {
 					return err
 				}
-				if gone {
-					hasLeft := func(members []string) bool { return len(members) == 3 }
-					if err := ring.Sees(t.Context(), member, hasLeft); err != nil {
-						return err
-					}
-				}
+				rest(t, time.Duration(leave*kills+kill)*apart)
 				if err := ring.KillJVM(t.Context(), leaver); err != nil {
 					return err
 				}
+				if err := untilNode(t, ring, leaver, "it starts again", func(n *v1alpha1.CassandraNode) bool {
+					return n.Status.Phase != v1alpha1.PhaseLeaving
+				}); err != nil {
+					return err
+				}
+			}
+			if leave == leaves-1 {
 				return shrunk(t, ring)
-			})
-			wantRingSeen(t, ring)
-			wantClaims(t, ring, 3)
+			}
+			if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+			}); err != nil {
+				return err
+			}
+			return grown(t, ring, 4)
 		})
 	}
+	wantRingSeen(t, ring)
+	wantClaims(t, ring, 3)
 }
 
 // TestLeaveTakenBack: a node that is to leave stays when the spec has it again before it began, and
@@ -190,10 +223,11 @@ func TestLeaveTakenBack(t *testing.T) {
 
 // TestDatacenterLeaves: a datacenter gives up its keyspace, and leaves. Rows that two of its nodes
 // alone have, as they were written at LOCAL_QUORUM, are read in the other one afterwards. Taken out
-// before, it stays as it is.
+// before, it stays as it is. The operator is killed all the while, and nothing happens twice.
 func TestDatacenterLeaves(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-datacenter-leaves", deletingClaims)
+	onlyHere(t, ring.Scene)
 	grow(t, ring, "a datacenter more", 6, addDatacenter)
 	took(t, "rows are written at LOCAL_QUORUM that two nodes of the second datacenter alone have", func() error {
 		names := ring.NodeNames(t.Context())
@@ -218,6 +252,7 @@ func TestDatacenterLeaves(t *testing.T) {
 			return nil
 		})
 	})
+	stop := killing(t, ring.Scene, 0)
 	took(t, "it gives up its keyspace", func() error {
 		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
 			s.Datacenters = had
@@ -240,6 +275,9 @@ func TestDatacenterLeaves(t *testing.T) {
 		}
 		return shrunk(t, ring)
 	})
+	if stop() == 0 {
+		t.Error("no operator was killed")
+	}
 	took(t, "all rows are read at LOCAL_QUORUM through every node",
 		func() error { return ring.ReadBack(t.Context(), gocql.LocalQuorum) })
 	wantHistory(t, ring, "WithdrawDatacenter", "LeaveNode", "LeaveNode", "LeaveNode")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestDiskLostIsReplaced(t *testing.T) {
 		}
 		return untilReplaced(t, ring, victim, before[victim].hostID)
 	})
-	wantReplaced(t, ring, victim, before)
+	wantReplaced(t, ring, before, victim)
 	after := identities(t, ring)
 	while(t, ring, gapsAreShort, "the old disk is plugged in again, and the new one", func() error {
 		if err := changeDisk(t, ring, podOf(t, ring, victim), ring.SwapVolume); err != nil {
@@ -75,6 +76,57 @@ func TestDiskLostIsReplaced(t *testing.T) {
 	})
 	wantSameMembers(t, after, identities(t, ring))
 	wantRingSeen(t, ring)
+}
+
+// TestDiskLostWhileAnotherJoins: the disk of a member is emptied while a node is on its way into
+// the ring. The member is replaced without hands, and the node joins.
+func TestDiskLostWhileAnotherJoins(t *testing.T) {
+	onlyInFull(t)
+	withoutSharedRing(t)
+	ring := forGrowth(t, "e2e-replace-join", replacesSoon)
+	onlyHere(t, ring.Scene)
+	joiner, victim, before := ring.Name+"-dc1-r1-1", ring.NodeNames(t.Context())[1], identities(t, ring)
+	ring.Invariants.ExpectOtherPods(victim)
+	ring.Invariants.ExpectOtherPods(joiner)
+	ring.Invariants.ExpectRestart(joiner)
+	while(t, ring, gapsAreShort, "a disk is emptied while a node joins, and its node is replaced", func() error {
+		if err := beginJoin(t, ring, joiner); err != nil {
+			return err
+		}
+		if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+			return err
+		}
+		if err := untilReplaced(t, ring, victim, before[victim].hostID); err != nil {
+			return err
+		}
+		return grownWithin(t, ring, 4, 2*replacement)
+	})
+	wantReplaced(t, ring, before, victim)
+}
+
+// TestARackLosesItsDisks: the disks of both nodes of a rack are emptied. They are replaced without
+// hands, one after the other.
+func TestARackLosesItsDisks(t *testing.T) {
+	onlyInFull(t)
+	withoutSharedRing(t)
+	ring := forLeaving(t, "e2e-replace-rack", replacesSoon)
+	onlyHere(t, ring.Scene)
+	victims, before := []string{ring.Name + "-dc1-r1-0", ring.Name + "-dc1-r1-1"}, identities(t, ring)
+	while(t, ring, gapsAreShort, "the disks of a rack are emptied, and its nodes are replaced", func() error {
+		for _, victim := range victims {
+			ring.Invariants.ExpectOtherPods(victim)
+			if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+				return err
+			}
+		}
+		for _, victim := range victims {
+			if err := untilReplaced(t, ring, victim, before[victim].hostID); err != nil {
+				return err
+			}
+		}
+		return ring.Serving(t.Context())
+	})
+	wantReplaced(t, ring, before, victims...)
 }
 
 // TestReplacementKilledWhileItStreams: the JVM of a node that replaces another is killed on its way
@@ -105,7 +157,7 @@ func TestReplacementKilledWhileItStreams(t *testing.T) {
 		}
 		return untilReplaced(t, ring, victim, before[victim].hostID)
 	})
-	wantReplaced(t, ring, victim, before)
+	wantReplaced(t, ring, before, victim)
 }
 
 // TestDiskLostWhileStopped: a disk is emptied while the ring is stopped, so that no other member
@@ -130,7 +182,7 @@ func TestDiskLostWhileStopped(t *testing.T) {
 			return ring.Until(t.Context(), 2*replacedAfter+replacement, "node "+victim+" is a new member",
 				func(now follow.Sight) error { return isReplaced(now, ring, victim, before[victim].hostID) })
 		})
-	wantReplaced(t, ring, victim, before)
+	wantReplaced(t, ring, before, victim)
 	wantHistory(t, ring, "JoinNode")
 }
 
@@ -153,7 +205,7 @@ func TestEphemeral(t *testing.T) {
 		}
 		return untilReplaced(t, ring, victim, before[victim].hostID)
 	})
-	wantReplaced(t, ring, victim, before)
+	wantReplaced(t, ring, before, victim)
 	before = identities(t, ring)
 	while(t, ring, gapsAreShort, "a change of the pods replaces each node", func() error {
 		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
@@ -200,22 +252,22 @@ func isReplaced(now follow.Sight, ring *scene.Ring, node, hostID string) error {
 	return nil
 }
 
-// wantReplaced fails if a node has not taken the place of the member that it was, or if another one
-// is not the member that it was.
-func wantReplaced(t *testing.T, ring *scene.Ring, victim string, before map[string]identity) {
+// wantReplaced fails if nodes have not taken the place of the members that they were, or if another
+// one is not the member that it was.
+func wantReplaced(t *testing.T, ring *scene.Ring, before map[string]identity, victims ...string) {
 	t.Helper()
 	now := identities(t, ring)
 	for name, was := range before {
-		if is := now[name]; (is.hostID == was.hostID) != (name != victim) {
+		if is := now[name]; (is.hostID == was.hostID) == slices.Contains(victims, name) {
 			t.Errorf("node %s had the host id %s and has %s", name, was.hostID, is.hostID)
 		}
 	}
 	for _, n := range ring.Nodes(t.Context()) {
-		if n.Name == victim && (len(n.Spec.Replaced) != 1 || n.Spec.Replaced[0].HostID != before[victim].hostID ||
-			n.Spec.Join != nil) {
-			t.Errorf("the record of node %s says that it has replaced %v", victim, n.Spec.Replaced)
+		if slices.Contains(victims, n.Name) && (len(n.Spec.Replaced) != 1 ||
+			n.Spec.Replaced[0].HostID != before[n.Name].hostID || n.Spec.Join != nil) {
+			t.Errorf("the record of node %s says that it has replaced %v", n.Name, n.Spec.Replaced)
 		}
 	}
-	wantHistory(t, ring, "ReplaceNode")
+	wantHistory(t, ring, slices.Repeat([]string{"ReplaceNode"}, len(victims))...)
 	wantRingSeen(t, ring)
 }
