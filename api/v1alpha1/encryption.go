@@ -152,9 +152,9 @@ type ClientsAuthority struct {
 	// SecretName is a Secret of your own with the certificate that all nodes show to clients: its
 	// tls.crt with intermediate certificates behind it, its tls.key, and in ca.crt the authorities
 	// by which clients know the nodes, and nodes the certificates of clients. Helenus copies it
-	// into the Secret of each node, looks at it every minute, and never writes it. What is wrong
-	// with it is refused, and nodes keep what they have. Default: Helenus signs a certificate for
-	// each node.
+	// into the Secret of each node, looks at it every few seconds, and never writes it. What is
+	// wrong with it is refused, and nodes keep what they have. Default: Helenus signs a certificate
+	// for each node.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

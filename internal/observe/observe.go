@@ -37,6 +37,8 @@ type Reader struct {
 	Live client.Reader
 	// Agents answers for the pods.
 	Agents *Agents
+	// Lookout looks at Secrets of people between passes; nil if passes alone do.
+	Lookout *Lookout
 	// Install is what this operator was installed with.
 	Install facts.Install
 	// Now is the clock.
@@ -94,12 +96,18 @@ func (r *Reader) Cluster(ctx context.Context, key types.NamespacedName, store *c
 	r.hashes.fill(key, s)
 	r.repairs.fill(key, s)
 	r.Agents.Fill(s)
+	if r.Lookout != nil {
+		r.Lookout.keep(key, r.secrets.ofPeople(s), func(name string) { r.secrets.drop(key, name) })
+	}
 	return s, nil
 }
 
 // Forget drops everything that is kept of a cluster between passes.
 func (r *Reader) Forget(cluster types.NamespacedName) {
 	r.Agents.Forget(cluster)
+	if r.Lookout != nil {
+		r.Lookout.keep(cluster, nil, nil)
+	}
 	r.secrets.forget(cluster)
 	r.hashes.forget(cluster)
 	r.repairs.forget(cluster)

@@ -31,8 +31,8 @@ const SecretsFor = 10 * time.Minute
 const pendingSecretsFor = 30 * time.Second
 
 // superuserFor is the same for the Secret of the superuser: a password that somebody changes there
-// is applied after that time at the latest. While it is being applied, it is read as often as every
-// applyingFor.
+// is applied after that time at the latest, if the Lookout does not find it before. While it is
+// being applied, it is read as often as every applyingFor.
 const (
 	superuserFor = time.Minute
 	applyingFor  = 5 * time.Second
@@ -283,6 +283,34 @@ func trustOf(secret *corev1.Secret) facts.Trust {
 		out.MadeAt = at // of a copy: when it was made
 	}
 	return out
+}
+
+// ofPeople are the versions of the Secrets of a cluster that people change, as they were read last.
+func (s *secrets) ofPeople(snapshot *facts.Snapshot) map[string]string {
+	spec, key := &snapshot.Cluster.Spec, client.ObjectKeyFromObject(snapshot.Cluster)
+	names := []string{snapshot.SuperuserSecret(), spec.ClientsSecret()}
+	for _, role := range spec.ApplicationRoles() {
+		names = append(names, role.SecretName)
+	}
+	out := map[string]string{}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, name := range names {
+		if k, ok := s.known[key][name]; ok {
+			out[name] = ""
+			if k.secret != nil {
+				out[name] = k.secret.ResourceVersion
+			}
+		}
+	}
+	return out
+}
+
+// drop has a Secret read again.
+func (s *secrets) drop(cluster types.NamespacedName, name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.known[cluster], name)
 }
 
 func (s *secrets) forget(cluster types.NamespacedName) {

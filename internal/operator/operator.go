@@ -109,20 +109,22 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	now := threads.Goroutines{}.Now // a clock that is set must not end the time that nodes are given
 	signing := &authorities{secrets: m.GetAPIReader(), now: time.Now}
 	woken := make(chan event.GenericEvent, 1024)
+	wake := func(key types.NamespacedName) {
+		woken <- event.GenericEvent{
+			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace,
+				Name: key.Name}},
+		}
+	}
 	agents := &observe.Agents{
 		Dial:    observe.Over(signing.source, time.Now),
 		Reach:   observe.ReachCQL,
 		Threads: threads.Goroutines{},
-		Wake: func(key types.NamespacedName) {
-			woken <- event.GenericEvent{
-				Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace,
-					Name: key.Name}},
-			}
-		},
+		Wake:    wake,
 	}
 	r := &Reconciler{
-		Reader: &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents, Install: o.Install,
-			Store: store.Open, Now: now},
+		Reader: &observe.Reader{Cache: m.GetClient(), Live: m.GetAPIReader(), Agents: agents,
+			Lookout: &observe.Lookout{Live: m.GetAPIReader(), Wake: wake, Threads: threads.Goroutines{}},
+			Install: o.Install, Store: store.Open, Now: now},
 		Writer: &act.Writer{Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("helenus"),
 			Now: now},
 		Status:  m.GetClient(),

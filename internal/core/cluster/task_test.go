@@ -671,7 +671,7 @@ func TestAnOperatorThatStartsTakesNothingBack(t *testing.T) {
 	for unasked := range 1 << len(three) {
 		for passes, over := 0, false; !over; passes++ {
 			w, _ := givingUp(t, func(w *world) { w.work(constantly(v1alpha1.OperationSucceeded)) })
-			w.until(func(s *ledger.Step) bool { return s.Kind == ledger.ReplaceTask && s.Stage == ledger.StageOperations })
+			w.atStage(ledger.ReplaceTask, ledger.StageOperations)
 			for range passes {
 				w.pass()
 			}
