@@ -24,7 +24,7 @@ const (
 	applications       = 16
 	warming, measuring = 30 * time.Second, time.Minute
 	// replacing bounds the replacement of a password or a certificate.
-	replacing = 2 * time.Minute
+	replacing = 5 * time.Minute
 )
 
 // protection is what passwords and encryption cost.
@@ -223,6 +223,9 @@ func renews(ctx context.Context, ring *scene.Ring) (slowest time.Duration, err e
 		if err := ring.Kubernetes.Client.Delete(ctx, secret); err != nil {
 			return 0, fmt.Errorf("delete Secret %s: %w", secret.Name, err)
 		}
+	}
+	if _, err := ring.KillLeader(ctx, "", 0); err != nil { // the next one has not read them
+		return 0, err
 	}
 	if err := ring.Until(ctx, replacing, "all nodes show other certificates", func(now follow.Sight) error {
 		for of, serial := range serials(now.Nodes(ring.Name)) {
