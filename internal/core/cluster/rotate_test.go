@@ -82,6 +82,9 @@ func TestThePasswordBeforeIsKeptUntilTheNewOneIsProven(t *testing.T) {
 				t.Fatalf("pass %d: node %s is asked, and the password before is not kept", i, n.Name)
 			}
 		}
+		if verbsOf(made, plan.CopyPassword)+verbsOf(made, plan.DropOldPassword) > 0 && made.Wake > time.Second {
+			t.Fatalf("pass %d: nobody is told of the Secret, and the next pass is in %s", i, made.Wake)
+		}
 		if verbsOf(made, plan.DropOldPassword) > 0 && len(proven) < 3 {
 			t.Fatalf("pass %d: the password before is forgotten, and is proven on %v alone", i, proven)
 		}

@@ -208,11 +208,13 @@ func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why 
 // CopyPassword has the Secret of the applied superuser become what that of the superuser is.
 func (s *Step) CopyPassword(why string) {
 	s.engine.draft.Write(CopyPassword(s.engine.view, true, why))
+	s.WakeIn(time.Second) // nobody is told of a Secret that has changed
 }
 
 // DropOldPassword has the Secret of the applied superuser forget the password before.
 func (s *Step) DropOldPassword(why string) {
 	s.engine.draft.Write(DropOldPassword(s.engine.view, why))
+	s.WakeIn(time.Second) // as above
 }
 
 // updateRecord changes the record of a node, and says whether there is one to change.
