@@ -71,6 +71,14 @@ func (b *bench) leaves(ctx context.Context, sample *v1alpha1.CassandraCluster, f
 			done := operation{what: o.what, took: time.Since(began), own: own}
 			b.say("%s: %.1fs, of it %.1fs of Cassandra", done.what, done.took.Seconds(), done.own.Seconds())
 			f.operations = append(f.operations, done)
+			if err := ring.Until(ctx, rollingOut, "no step is open", func(now follow.Sight) error {
+				if c, _ := now.Cluster(ring.Name); c.Status.Step != nil && !c.Spec.Stopped {
+					return fmt.Errorf("the step is %+v", c.Status.Step)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
