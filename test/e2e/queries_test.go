@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -54,7 +53,7 @@ func TestQueriesOnARealRing(t *testing.T) {
 	}
 	pages := scraping(t, ring)
 	took(t, "rows are written that a node misses",
-		func() error { return ring.FillWithout(t.Context(), gocql.Quorum, nodes[1]) })
+		func() error { return fillForRepair(t, ring, nodes[1]) })
 	while(t, ring, servedThroughout, "the ring is rolled out", func() error {
 		if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
 			s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: json.RawMessage("16")}}
@@ -75,7 +74,7 @@ func TestQueriesOnARealRing(t *testing.T) {
 				silent = append(silent, q.Where+" gives nothing: "+q.Expression)
 			}
 		}
-		if len(silent) == 0 || time.Since(began) > untilProven {
+		if len(silent) == 0 || time.Since(began) > untilRepaired {
 			break
 		}
 	}

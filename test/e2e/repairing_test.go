@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,6 +18,14 @@ import (
 // untilRepaired is more than a hundredth of a day, after which a table is due here, and a wave.
 const untilRepaired = 40 * time.Minute
 
+// fillForRepair writes rows that a node misses, into a table that keeps deletions for no longer
+// than a day.
+func fillForRepair(t *testing.T, ring *scene.Ring, laggard string) error {
+	t.Helper()
+	return errors.Join(ring.FillWithout(t.Context(), gocql.Quorum, laggard),
+		ring.KeepDeletions(t.Context(), 24*time.Hour))
+}
+
 // TestRepairedByItself: rows that a node has missed, and that nobody keeps hints of, are there once
 // the schedule has repaired their table, and nobody has asked for it.
 func TestRepairedByItself(t *testing.T) {
@@ -26,7 +35,7 @@ func TestRepairedByItself(t *testing.T) {
 	})
 	laggard := ring.NodeNames(t.Context())[1]
 	took(t, "rows are written that a node misses",
-		func() error { return ring.FillWithout(t.Context(), gocql.Quorum, laggard) })
+		func() error { return fillForRepair(t, ring, laggard) })
 	written := time.Now()
 	const table = scene.Keyspace + ".rows"
 	took(t, "the table is repaired", func() error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,90 @@ func TestARackLosesItsDisks(t *testing.T) {
 		return ring.Serving(t.Context())
 	})
 	wantReplaced(t, ring, before, victims...)
+}
+
+// TestDiskLostInACleanupAndARebuild: the disk of a member is emptied while another one cleans up
+// after growth, and that of a node while it is rebuilt. Both are replaced without hands, and what
+// was to be done is done.
+func TestDiskLostInACleanupAndARebuild(t *testing.T) {
+	onlyInFull(t)
+	withoutSharedRing(t)
+	ring := forGrowth(t, "e2e-replace-cleanup", replacesSoon)
+	onlyHere(t, ring.Scene)
+	names := ring.NodeNames(t.Context())
+	took(t, "so much is written that cleaning up and rebuilding take a while", func() error {
+		return errors.Join(ring.FillMuch(t.Context()), ring.Slow(t.Context(), names, true))
+	})
+	for _, name := range names {
+		ring.Invariants.ExpectOtherPods(name)
+	}
+	cleaned, victim, before := names[0], names[1], identities(t, ring)
+	while(t, ring, gapsAreShort, "a disk is emptied while another node cleans up, and its node is replaced",
+		func() error {
+			if err := ring.Edit(t.Context(), func(s *v1alpha1.CassandraClusterSpec) {
+				s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+			}); err != nil {
+				return err
+			}
+			return losesDiskWhile(t, ring, cleaned, v1alpha1.OperationCleanup, victim, before)
+		})
+	took(t, "the new node has joined, and nothing is left to do", func() error { return grown(t, ring, 4) })
+	wantReplaced(t, ring, before, victim)
+	wantHistory(t, ring, "Cleanup")
+
+	victim, before = names[2], identities(t, ring)
+	while(t, ring, gapsAreShort, "a disk is emptied while its node is rebuilt, and the node is replaced", func() error {
+		spec := taskSpec(v1alpha1.TaskRebuild, victim)
+		spec.Nodes = []string{victim}
+		task, err := ring.Give(t.Context(), "rebuild", spec)
+		if err == nil {
+			err = losesDiskWhile(t, ring, victim, v1alpha1.OperationRebuild, victim, before)
+		}
+		if err == nil {
+			err = ring.Finished(t.Context(), task)
+		}
+		return err
+	})
+	wantOthersInPlace(t, ring, before, victim)
+	wantHistory(t, ring, "ReplaceNode", "ReplaceNode")
+	wantRingSeen(t, ring)
+}
+
+// losesDiskWhile waits until a node does something, empties the disk of one, which may be another,
+// before that is over, and waits until it is replaced.
+func losesDiskWhile(t *testing.T, ring *scene.Ring, busy string, kind v1alpha1.OperationType, victim string,
+	before map[string]identity) error {
+	t.Helper()
+	if err := untilNode(t, ring, busy, "it is at work: "+string(kind),
+		func(n *v1alpha1.CassandraNode) bool { return atWork(n, kind) }); err != nil {
+		return err
+	}
+	if err := loseDisk(t, ring, podOf(t, ring, victim)); err != nil {
+		return err
+	}
+	for _, n := range ring.Nodes(t.Context()) {
+		if n.Name == busy && busy != victim && !atWork(&n, kind) {
+			return fmt.Errorf("%s of node %s was over before the disk was lost", kind, busy)
+		}
+	}
+	if err := untilNode(t, ring, victim, "its disk is lost",
+		func(n *v1alpha1.CassandraNode) bool { return n.Status.Phase == v1alpha1.PhaseDataLost }); err != nil {
+		return err
+	}
+	if err := ring.Slow(t.Context(), slices.DeleteFunc(slices.Clone(slices.Sorted(maps.Keys(before))),
+		func(name string) bool { return name == victim }), false); err != nil {
+		return err
+	}
+	return untilReplaced(t, ring, victim, before[victim].hostID)
+}
+
+// atWork says that a node does something.
+func atWork(n *v1alpha1.CassandraNode, kind v1alpha1.OperationType) bool {
+	return slices.ContainsFunc(n.Spec.Operations, func(o v1alpha1.OperationIntent) bool {
+		return o.Type == kind && slices.ContainsFunc(n.Status.Operations, func(s v1alpha1.OperationStatus) bool {
+			return s.ID == o.ID && s.Phase == v1alpha1.OperationRunning
+		})
+	})
 }
 
 // TestReplacementKilledWhileItStreams: the JVM of a node that replaces another is killed on its way
@@ -252,9 +337,18 @@ func isReplaced(now follow.Sight, ring *scene.Ring, node, hostID string) error {
 	return nil
 }
 
-// wantReplaced fails if nodes have not taken the place of the members that they were, or if another
-// one is not the member that it was.
+// wantReplaced fails unless these members alone were replaced, and every node sees the ring as it
+// is.
 func wantReplaced(t *testing.T, ring *scene.Ring, before map[string]identity, victims ...string) {
+	t.Helper()
+	wantOthersInPlace(t, ring, before, victims...)
+	wantHistory(t, ring, slices.Repeat([]string{"ReplaceNode"}, len(victims))...)
+	wantRingSeen(t, ring)
+}
+
+// wantOthersInPlace fails if nodes have not taken the place of the members that they were, or if
+// another one is not the member that it was.
+func wantOthersInPlace(t *testing.T, ring *scene.Ring, before map[string]identity, victims ...string) {
 	t.Helper()
 	now := identities(t, ring)
 	for name, was := range before {
@@ -268,6 +362,4 @@ func wantReplaced(t *testing.T, ring *scene.Ring, before map[string]identity, vi
 			t.Errorf("the record of node %s says that it has replaced %v", n.Name, n.Spec.Replaced)
 		}
 	}
-	wantHistory(t, ring, slices.Repeat([]string{"ReplaceNode"}, len(victims))...)
-	wantRingSeen(t, ring)
 }

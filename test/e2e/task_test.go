@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,5 +159,66 @@ func TestRollOutSuspendsTasks(t *testing.T) {
 		wantStarts(t, ring, began, map[string]int{names[0]: 1, names[1]: 1, names[2]: 1})
 	}
 	wantAsBefore(t, before, identities(t, ring))
+	wantRingSeen(t, ring)
+}
+
+// lasting are the types that read or stream all rows.
+var lasting = []v1alpha1.TaskType{v1alpha1.TaskCompact, v1alpha1.TaskScrub, v1alpha1.TaskVerify,
+	v1alpha1.TaskGarbageCollect, v1alpha1.TaskRepair, v1alpha1.TaskRebuild}
+
+// TestTasksAndDeaths: while a task of each type that lasts runs on a node, the agent of that node
+// is killed, and in another one its JVM. What runs in a JVM that lives is not begun again, and what
+// has ended with its JVM is.
+func TestTasksAndDeaths(t *testing.T) {
+	onlyInFull(t)
+	withoutSharedRing(t)
+	ring := forGrowth(t, "e2e-tasks-deaths")
+	onlyHere(t, ring.Scene)
+	names, before := ring.NodeNames(t.Context()), identities(t, ring)
+	took(t, "so much is written that tasks take a while", func() error { return ring.FillMuch(t.Context()) })
+	for i, kind := range lasting {
+		node := names[i%len(names)] // the kubelet lets an agent that ends often wait for long
+		for _, death := range []struct {
+			of       string
+			kill     func() error
+			attempts int32
+		}{
+			{"agent", func() error { return ring.SignalAgent(podOf(t, ring, node).UID, syscall.SIGKILL) }, 1},
+			{"JVM", func() error { return ring.KillJVM(t.Context(), node) }, 2},
+		} {
+			while(t, ring, gapsAreShort, string(kind)+" on node "+node+", whose "+death.of+" is killed", func() error {
+				spec := taskSpec(kind, node)
+				spec.Nodes = []string{node}
+				err := ring.Slow(t.Context(), names, true)
+				if err != nil {
+					return err
+				}
+				task, err := ring.Give(t.Context(), strings.ToLower(string(kind)+"-"+death.of), spec)
+				if err == nil {
+					err = untilNode(t, ring, node, "it is at work: "+string(kind),
+						func(n *v1alpha1.CassandraNode) bool { return atWork(n, v1alpha1.OperationType(kind)) })
+				}
+				if err == nil && death.of == "JVM" {
+					ring.Invariants.ExpectRestart(node)
+				}
+				if err == nil {
+					err = death.kill()
+				}
+				if err == nil {
+					err = ring.Slow(t.Context(), slices.DeleteFunc(slices.Clone(names),
+						func(name string) bool { return death.of == "JVM" && name == node }), false)
+				}
+				if err == nil {
+					err = ring.Finished(t.Context(), task)
+				}
+				if err == nil && task.Status.Nodes[0].Attempts != death.attempts {
+					err = fmt.Errorf("task %s was begun %d times, and was to be %d times", task.Name,
+						task.Status.Nodes[0].Attempts, death.attempts)
+				}
+				return err
+			})
+		}
+	}
+	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
 }

@@ -6,6 +6,7 @@ import (
 
 	"helenus.io/helenus/dev/localkube/network"
 	"helenus.io/helenus/dev/localkube/registry"
+	"helenus.io/helenus/dev/localkube/versions"
 )
 
 // Paths inside a node. /var/lib is the node's own, filled from its disk.
@@ -98,7 +99,11 @@ func cniConfig(pods netip.Prefix) string {
 // kubeletConfig leaves pods the whole machine: several nodes share it, and none
 // may reserve a part or evict because another one uses much. What must be left
 // is an amount: a hundredth of a large disk is more than a ring needs.
-func kubeletConfig(p network.Plan, cgroupRoot string) string {
+func kubeletConfig(p network.Plan, cgroupRoot string, minor int) string {
+	cgroupV1 := "failCgroupV1: false\n"
+	if minor < versions.CgroupV1MayFail {
+		cgroupV1 = ""
+	}
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -111,8 +116,7 @@ tlsPrivateKeyFile: %[1]s/kubelet.key
 containerRuntimeEndpoint: unix://%[2]s
 cgroupDriver: cgroupfs
 cgroupRoot: %[3]s
-failCgroupV1: false
-enforceNodeAllocatable: []
+%[5]senforceNodeAllocatable: []
 failSwapOn: false
 clusterDomain: cluster.local
 clusterDNS: [%[4]s]
@@ -126,7 +130,7 @@ evictionHard:
   nodefs.available: 256Mi
   nodefs.inodesFree: 1%%
   imagefs.available: 256Mi
-`, configDir, containerd, cgroupRoot, p.DNS())
+`, configDir, containerd, cgroupRoot, p.DNS(), cgroupV1)
 }
 
 func kubeletFlags(s Spec) []string {
@@ -142,7 +146,7 @@ func kubeletFlags(s Spec) []string {
 // kubeProxyFlags: the conntrack limits belong to the whole machine and are often
 // read-only, so they are left alone.
 func kubeProxyFlags(s Spec) []string {
-	return []string{
+	flags := []string{
 		"--kubeconfig=" + configDir + "/kube-proxy.kubeconfig",
 		"--hostname-override=" + s.Name,
 		"--proxy-mode=nftables",
@@ -151,4 +155,8 @@ func kubeProxyFlags(s Spec) []string {
 		"--conntrack-tcp-timeout-established=0",
 		"--conntrack-tcp-timeout-close-wait=0",
 	}
+	if s.Minor < versions.CgroupV1MayFail {
+		flags = append(flags, "--feature-gates=NFTablesProxyMode=true")
+	}
+	return flags
 }

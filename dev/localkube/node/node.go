@@ -15,6 +15,7 @@ import (
 	"helenus.io/helenus/dev/localkube/network"
 	"helenus.io/helenus/dev/localkube/process"
 	"helenus.io/helenus/dev/localkube/state"
+	"helenus.io/helenus/dev/localkube/versions"
 )
 
 // InitCommand is the hidden command of localkube that becomes a node's init.
@@ -34,6 +35,8 @@ type Spec struct {
 	Bin string `json:"bin"`
 	// Containerd is the path of the daemon.
 	Containerd string `json:"containerd"`
+	// Minor release of Kubernetes: 35 of 1.35.4.
+	Minor int `json:"minor"`
 }
 
 func (s Spec) plan() network.Plan { return network.PlanFor(s.Subnet) }
@@ -197,10 +200,14 @@ func (n Node) prepare() error {
 	if err != nil {
 		return err
 	}
+	release, err := versions.Parse(n.Cluster.KubernetesVersion)
+	if err != nil {
+		return fmt.Errorf("describe the node: %w", err)
+	}
 	spec, err := json.Marshal(Spec{
 		Name: n.Node.Name, Zone: n.Node.Zone, Index: n.Node.Index, Subnet: n.Cluster.Subnet,
 		Config: n.config(""), Disk: n.disk(), Logs: filepath.Dir(n.Dir.Log(n.Node.Name + "/node")),
-		Bin: n.Bin, Containerd: containerdPath,
+		Bin: n.Bin, Containerd: containerdPath, Minor: release.Minor,
 	})
 	if err != nil {
 		return fmt.Errorf("describe the node: %w", err)
@@ -211,7 +218,7 @@ func (n Node) prepare() error {
 		"containerd.toml":             containerdConfig(cniBin),
 		"certs.d/_default/hosts.toml": hostsConfig(plan),
 		"cni/10-pods.conflist":        cniConfig(plan.Pods(n.Node.Index)),
-		"kubelet.yaml":                kubeletConfig(plan, n.cgroup()),
+		"kubelet.yaml":                kubeletConfig(plan, n.cgroup(), release.Minor),
 	} {
 		if err := state.WriteFile(n.config(name), []byte(content), 0o644); err != nil {
 			return err

@@ -86,7 +86,7 @@ func TestCNIConfigIsJSONWithTheNodesRange(t *testing.T) {
 }
 
 func TestNodeFlags(t *testing.T) {
-	s := Spec{Name: "n3", Zone: "c", Index: 3, Subnet: 249}
+	s := Spec{Name: "n3", Zone: "c", Index: 3, Subnet: 249, Minor: 35}
 	for _, want := range []string{
 		"--hostname-override=n3", "--node-ip=10.249.0.13",
 		"--node-labels=topology.kubernetes.io/zone=c,topology.kubernetes.io/region=local",
@@ -98,9 +98,14 @@ func TestNodeFlags(t *testing.T) {
 	if flags := strings.Join(kubeProxyFlags(s), "\n"); !strings.Contains(flags, "--cluster-cidr=10.249.64.0/18") {
 		t.Errorf("kube-proxy lacks the range of pods: %s", flags)
 	}
-	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3"); !strings.Contains(c, "clusterDNS: [10.249.0.2]") ||
+	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3", 35); !strings.Contains(c, "clusterDNS: [10.249.0.2]") ||
 		!strings.Contains(c, "cgroupRoot: /localkube-x/n3\n") {
 		t.Errorf("kubelet config lacks DNS or cgroup root:\n%s", c)
+	}
+	s.Minor = 30
+	older := kubeletConfig(network.PlanFor(249), "/localkube-x/n3", s.Minor) + strings.Join(kubeProxyFlags(s), "\n")
+	if strings.Contains(older, "failCgroupV1") || !strings.Contains(older, "NFTablesProxyMode=true") {
+		t.Errorf("a kubelet or kube-proxy of 1.30 would not start:\n%s", older)
 	}
 	if h := hostsConfig(network.PlanFor(249)); !strings.Contains(h, `[host."http://10.249.0.1:5000"]`) {
 		t.Errorf("containerd pulls from elsewhere:\n%s", h)

@@ -23,7 +23,11 @@ type Kubernetes struct {
 }
 
 // oldest is the first minor release whose flags and config this tool writes.
-const oldest = 34
+const oldest = 30
+
+// CgroupV1MayFail is the first minor release whose kubelet has to be told that cgroup v1 will do,
+// and in which kube-proxy has nftables without a feature gate.
+const CgroupV1MayFail = 31
 
 // Parse reads "1.35.4" or "v1.35.4".
 func Parse(s string) (Kubernetes, error) {

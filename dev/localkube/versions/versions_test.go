@@ -13,8 +13,8 @@ func TestParse(t *testing.T) {
 		{in: "1.35", err: "want MAJOR.MINOR.PATCH"},
 		{in: "1.35.x", err: `"x" is not a number`},
 		{in: "1.35.-1", err: `"-1" is not a number`},
-		{in: "1.21.0", err: "1.34 and newer"},
-		{in: "2.0.0", err: "1.34 and newer"},
+		{in: "1.21.0", err: "1.30 and newer"},
+		{in: "2.0.0", err: "1.30 and newer"},
 		{in: "", err: "want MAJOR.MINOR.PATCH"},
 	} {
 		k, err := Parse(tc.in)

@@ -32,6 +32,7 @@ type figures struct {
 	rollOuts                        []rollOut
 	operations                      []operation
 	protection                      *protection
+	scraped                         []scraped
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.
@@ -106,6 +107,7 @@ func (f *figures) markdown() string {
 	f.restarts(&b)
 	f.done(&b)
 	f.protected(&b)
+	f.watched(&b)
 	return b.String()
 }
 

@@ -46,10 +46,11 @@ const (
 	partRollOut   = "rollout"
 	partLeave     = "leave"
 	partSecurity  = "security"
+	partScrape    = "scrape"
 )
 
 var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut,
-	partLeave, partSecurity}
+	partLeave, partSecurity, partScrape}
 
 // bench is one run.
 type bench struct {
@@ -87,6 +88,7 @@ func command() *cobra.Command {
   leave       a node that restarts, is replaced and leaves, and the smallest ring that stops and starts
   security    three nodes that form with passwords and encryption, and without; what both cost
               clients; a password and certificates of the largest ring that are replaced
+  scrape      what the metrics of a node cost with a hundred tables, and with a thousand
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,

@@ -90,7 +90,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partSecurity) {
-		return b.protects(ctx, sample, f)
+		if err := b.protects(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partScrape) {
+		return b.watches(ctx, sample, f)
 	}
 	return nil
 }

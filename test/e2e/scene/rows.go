@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +118,16 @@ func (r *Ring) makeTables(ctx context.Context) error {
 		"CREATE TABLE IF NOT EXISTS "+Keyspace+".registers (run text, id int, value bigint, PRIMARY KEY ((run, id)))")
 }
 
+// MakeTables makes empty tables, numbered from one number to another.
+func (r *Ring) MakeTables(ctx context.Context, from, to int) error {
+	var statements []string
+	for i := from; i < to; i++ {
+		statements = append(statements,
+			fmt.Sprintf("CREATE TABLE %s.t%d (id int PRIMARY KEY, value text)", Keyspace, i))
+	}
+	return r.define(ctx, statements...)
+}
+
 // KeepDeletions has the table of rows keep deletions for no longer than this, in whole seconds.
 func (r *Ring) KeepDeletions(ctx context.Context, d time.Duration) error {
 	return r.define(ctx, fmt.Sprintf("ALTER TABLE %s.rows WITH gc_grace_seconds = %d", Keyspace, d/time.Second))
@@ -157,6 +168,50 @@ func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []s
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// muchRows of muchSize random bytes are what FillMuch writes.
+const (
+	muchRows = 2000
+	muchSize = 64 << 10
+)
+
+// FillMuch writes so much that what reads or streams all of it takes more than a minute where the
+// nodes are slow.
+func (r *Ring) FillMuch(ctx context.Context) error {
+	if err := r.define(ctx, "CREATE TABLE "+Keyspace+".much (id int PRIMARY KEY, value blob)"); err != nil {
+		return err
+	}
+	return r.through(ctx, r.NodeNames(ctx)[0], func(s *cqlclient.Session) error {
+		value := make([]byte, muchSize)
+		source := rand.NewChaCha8([32]byte{})
+		for i := range muchRows {
+			_, _ = source.Read(value) // never fails
+			if err := s.Query("INSERT INTO "+Keyspace+".much (id, value) VALUES (?, ?)", i,
+				value).Consistency(gocql.Quorum).ExecContext(ctx); err != nil {
+				return fmt.Errorf("write row %d of much: %w", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Slow has nodes compact and stream 1 MiB a second, which is the least that Cassandra can be asked
+// for, or as much as they do by default.
+func (r *Ring) Slow(ctx context.Context, nodes []string, slow bool) error {
+	compaction, stream := "64", "24"
+	if slow {
+		compaction, stream = "1", "1"
+	}
+	for _, name := range nodes {
+		for _, command := range [][]string{{"setcompactionthroughput", compaction},
+			{"setstreamthroughput", "-m", stream}, {"setstreamthroughput", "-e", stream}} {
+			if _, err := r.Run(ctx, name, append([]string{"nodetool"}, command...)...); err != nil {
+				return fmt.Errorf("nodetool %s on %s: %w", strings.Join(command, " "), name, err)
+			}
 		}
 	}
 	return nil
