@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/consistency"
 	"helenus.io/helenus/internal/core/facts"
 )
 
@@ -22,8 +23,8 @@ var ErrChanged = errors.New("the cluster has changed since it was looked at")
 // Confirm reads the cluster's object, records, pods and ledger from the API server itself, with a
 // lost ledger the claims that had no volume, and asks every agent that a snapshot has an answer of
 // again. It returns ErrChanged if anything that a decision rests on is no longer as the snapshot
-// has it.
-func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
+// has it, but for the ledger and records as they were written since, by the same plan.
+func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot, own *consistency.Store) error {
 	key := types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}
 	cluster := &v1alpha1.CassandraCluster{}
 	if err := r.Live.Get(ctx, key, cluster); err != nil {
@@ -45,17 +46,17 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 	if err := r.addStrays(ctx, s, &records, &pods); err != nil {
 		return err
 	}
-	if err := sameRecords(s, records.Items); err != nil {
+	if err := sameRecords(s, records.Items, own); err != nil {
 		return err
 	}
 	if err := samePods(s, pods.Items); err != nil {
 		return err
 	}
-	same := r.sameLedger
 	if s.Ledger == nil {
-		same = r.sameClaims
-	}
-	if err := same(ctx, s); err != nil {
+		if err := r.sameClaims(ctx, s); err != nil {
+			return err
+		}
+	} else if err := r.sameLedger(ctx, s, own); err != nil {
 		return err
 	}
 	if err := r.sameTasks(ctx, s); err != nil {
@@ -65,13 +66,16 @@ func (r *Reader) Confirm(ctx context.Context, s *facts.Snapshot) error {
 }
 
 // sameLedger compares versions: what a ledger says is decided on as a whole.
-func (r *Reader) sameLedger(ctx context.Context, s *facts.Snapshot) error {
+func (r *Reader) sameLedger(ctx context.Context, s *facts.Snapshot, own *consistency.Store) error {
 	live := &corev1.ConfigMap{ObjectMeta: metaOf(s, v1alpha1.LedgerName(s.Cluster.Name))}
 	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(live), live); {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: the ledger is gone", ErrChanged)
 	case err != nil:
 		return fmt.Errorf("read the ledger: %w", err)
+	case own.Is(consistency.Key{Kind: "ConfigMap", Namespace: live.Namespace, Name: live.Name}, live.UID,
+		live.ResourceVersion):
+		return nil
 	case live.UID != s.Ledger.UID || live.ResourceVersion != s.Ledger.ResourceVersion:
 		return fmt.Errorf("%w: the ledger", ErrChanged)
 	}
@@ -121,10 +125,14 @@ func (r *Reader) stray(ctx context.Context, s *facts.Snapshot, seen, live client
 
 // sameRecords compares identity and spec. The status of a record changes all the time, and what it
 // says is not trusted for a decision of this kind.
-func sameRecords(s *facts.Snapshot, live []v1alpha1.CassandraNode) error {
+func sameRecords(s *facts.Snapshot, live []v1alpha1.CassandraNode, own *consistency.Store) error {
 	count := 0
 	for i := range live {
 		count++
+		if own.Is(consistency.Key{Kind: "CassandraNode", Namespace: live[i].Namespace, Name: live[i].Name}, live[i].UID,
+			live[i].ResourceVersion) && s.Nodes[live[i].Name] != nil && s.Nodes[live[i].Name].Record != nil {
+			continue
+		}
 		n := s.Nodes[live[i].Name]
 		if n == nil || n.Record == nil || n.Record.UID != live[i].UID || n.Record.Generation != live[i].Generation ||
 			(n.Record.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {

@@ -76,7 +76,7 @@ func confirmedSince[T client.Object](t *testing.T, r *Reader, seen T,
 	if err := since(t.Context(), live, seen); err != nil {
 		t.Fatal(err)
 	}
-	return r.Confirm(t.Context(), s)
+	return r.Confirm(t.Context(), s, &consistency.Store{})
 }
 
 // What is decided on is the ledger as it was seen.
@@ -104,6 +104,49 @@ func TestALedgerThatIsAnotherSinceIsAChange(t *testing.T) {
 		if err := confirmedSince(t, r, seen, c.since); errors.Is(err, ErrChanged) != c.changed ||
 			err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
+		}
+	}
+}
+
+// A plan writes the ledger first, and then what is to be done by it.
+func TestWhatThePlanItselfWroteIsNoChange(t *testing.T) {
+	for name, since := range map[string]func(client.Object){
+		"alone":               nil,
+		"and somebody since":  func(o client.Object) { o.SetAnnotations(map[string]string{"x": "y"}) },
+		"and it is recreated": func(o client.Object) { o.SetUID("another") },
+	} {
+		for _, kind := range []string{"ConfigMap", "CassandraNode"} {
+			l, n, own := withLedger(t), record("record-1"), &consistency.Store{}
+			l.UID = "ledger-1"
+			r := reader(t, n, claim(), l)
+			s, err := r.Cluster(t.Context(), orders, &consistency.Store{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o client.Object = n
+			if kind == "ConfigMap" {
+				o = l
+			}
+			write := func(change func(client.Object)) {
+				live := r.Live.(client.Client)
+				if err := live.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+					t.Fatal(err)
+				}
+				change(o)
+				if err := live.Update(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(func(o client.Object) { o.SetGeneration(o.GetGeneration() + 1) })
+			own.Wrote(consistency.Key{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetUID(),
+				o.GetResourceVersion())
+			changed := since != nil
+			if changed {
+				write(since)
+			}
+			if err := r.Confirm(t.Context(), s, own); errors.Is(err, ErrChanged) != changed || err != nil && !changed {
+				t.Errorf("%s was written by the plan, %s: %v, want a change: %v", kind, name, err, changed)
+			}
 		}
 	}
 }
@@ -148,7 +191,7 @@ func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
 				}
 			}
 		}
-		if err := r.Confirm(t.Context(), s); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		if err := r.Confirm(t.Context(), s, &consistency.Store{}); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}

@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		m.generation, m.failures = snapshot.Cluster.Generation, 0
 	}
 	plan := r.decide(snapshot, started)
-	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot) }
+	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot, &m.store) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
 	next := statusAfter(snapshot, plan, done, started)
 	published := r.publish(ctx, snapshot, next, &m.store)
@@ -177,7 +177,7 @@ func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
 	}
 	m.failures = 0
 	if raced != nil {
-		return passInterval
+		return passMoment
 	}
 	return wake
 }

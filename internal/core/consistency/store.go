@@ -54,6 +54,12 @@ func (s *Store) Pending(key Key) bool {
 	return pending
 }
 
+// Is says that an object has what was written here last: nobody has changed it since.
+func (s *Store) Is(key Key, uid types.UID, resourceVersion string) bool {
+	w, pending := s.pending[key]
+	return pending && !w.deleted && w.uid == uid && w.resourceVersion == resourceVersion
+}
+
 func (s *Store) put(key Key, w write) {
 	if s.pending == nil {
 		s.pending = map[Key]write{}

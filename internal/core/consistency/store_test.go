@@ -3,6 +3,8 @@ package consistency
 import (
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestAWriteIsUnseenUntilAViewShowsIt(t *testing.T) {
@@ -60,5 +62,31 @@ func TestWhatIsGoneIsNotWaitedFor(t *testing.T) {
 	s.Gone(a)
 	if got := s.Unseen(nothing); !slices.Equal(got, []Key{b}) {
 		t.Errorf("unseen %v, want only %v", got, b)
+	}
+}
+
+// What a plan wrote itself is no change of what it rests on.
+func TestIs(t *testing.T) {
+	var s Store
+	pod := Key{Kind: "Pod", Namespace: "shop", Name: "orders-dc1-r1-0"}
+	s.Wrote(pod, "first", "100")
+	for name, c := range map[string]struct {
+		key     Key
+		uid     types.UID
+		version string
+		want    bool
+	}{
+		"as it was written": {pod, "first", "100", true},
+		"written since":     {pod, "first", "101", false},
+		"another of it":     {pod, "second", "100", false},
+		"never written":     {Key{Kind: "Pod", Name: "x"}, "first", "100", false},
+	} {
+		if got := s.Is(c.key, c.uid, c.version); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	s.Deleted(pod, "first")
+	if s.Is(pod, "first", "100") {
+		t.Error("it was deleted")
 	}
 }
