@@ -66,13 +66,14 @@ RELEASE     := $(BIN)/release
 RELEASE_URL := https://github.com/helenus-io/helenus/releases/download
 
 .PHONY: release
-release: $(BIN)/images ## Write what is published of a VERSION=v0.1.0 into bin/release: images for amd64 and arm64, chart, manifest, plugin, what is in them, SHA256SUMS
+release: $(BIN)/images ## Write what is published of a VERSION=v0.1.0 into bin/release: images for amd64 and arm64, chart, manifest, plugin, what is in them, SHA256SUMS (KEY=cosign.key signs the images and the sums; COSIGN_PASSWORD is its password)
 	@[ -n "$(VERSION)" ] || { echo "say which: make release VERSION=v0.1.0"; exit 1; }
 	@[ -z "$$(git status --porcelain)" ] || { echo "there are changes that are not committed: a release is of a commit"; exit 1; }
 	rm -rf $(RELEASE)
-	$(BIN)/images release $(VERSION) --repo . --out $(RELEASE) --url $(RELEASE_URL)/$(VERSION) --created $$(git log -1 --format=%cI)
+	$(BIN)/images release $(VERSION) --repo . --out $(RELEASE) --url $(RELEASE_URL)/$(VERSION) --created $$(git log -1 --format=%cI) $(if $(KEY),--key $(abspath $(KEY)))
 	cd tools/generate && go run ./render --chart $(RELEASE)/helenus-$(VERSION:v%=%).tgz > $(RELEASE)/install.yaml
 	cd $(RELEASE) && LC_ALL=C sha256sum * > .SHA256SUMS && mv .SHA256SUMS SHA256SUMS
+	$(if $(KEY),$(BIN)/images sign $(RELEASE)/SHA256SUMS --key $(abspath $(KEY)))
 
 # Go knows best whether a command is up to date.
 .PHONY: $(BIN)/localkube $(BIN)/images
@@ -82,7 +83,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full bench scale sweep sweep-full mutants lint verify
+.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full e2e-versions bench scale sweep sweep-full mutants lint verify
 TEST_PARTS := lint verify test-unit test-console test-api sweep test-cluster e2e
 
 test: ## Everything that must hold; needs root. A part that fails does not keep the others from running
@@ -136,6 +137,15 @@ e2e-full: SHARD ?= 1/1
 e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those that take too long for every change, and a report of what clients saw (RUN=name runs some; SHARD=2/3 a third of them)
 	cd test/e2e && $(E2E) -timeout 180m $(E2E_RUN) . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
+
+# Of each minor release the last patch. The modules of 1.31 and 1.32 cannot all be had.
+KUBERNETES   ?= 1.30.14 1.33.13 1.34.4 1.35.4
+VERSIONS_RUN := TestThreeRacks|TestPodDeleted|TestAgentKilled|TestEvicted|TestStrangersAreRefused|TestNamespacesAreRestricted|TestNewerOperator
+
+e2e-versions: local-tools ## What may depend on Kubernetes, on each release that Helenus is tried on (an hour and more, since each is built first; KUBERNETES=1.33.13 is one)
+	@for v in $(KUBERNETES); do echo "== Kubernetes $$v"; \
+	  $(BIN)/localkube down && $(BIN)/localkube up --kubernetes-version $$v && $(MAKE) e2e RUN='$(VERSIONS_RUN)' || exit; \
+	done; $(BIN)/localkube down
 
 # Each commit does the next share of a sweep, so that they all come round. A share is the same points on a fast
 # machine and on a slow one: what it finds does not depend on the machine.

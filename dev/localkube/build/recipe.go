@@ -65,6 +65,10 @@ const generation = 1
 
 func recipes(k versions.Kubernetes) []recipe {
 	const version = "k8s.io/component-base/version."
+	addons := k
+	if newest, err := versions.Parse(versions.DefaultKubernetes); err == nil && k.Minor < newest.Minor {
+		addons = newest // they are clients, and those of today do not compile with earlier libraries
+	}
 	return []recipe{{
 		Name:    "kubernetes-" + k.String(),
 		Version: k, Generation: generation,
@@ -86,8 +90,8 @@ func recipes(k versions.Kubernetes) []recipe {
 			version, k, k.Major, k.Minor),
 		Target: runtime.GOOS + "/" + runtime.GOARCH,
 	}, {
-		Name:    "addons-" + k.String(),
-		Version: k, Generation: generation,
+		Name:    "addons-" + addons.String(),
+		Version: addons, Generation: generation,
 		Addons: map[string]string{
 			"github.com/coredns/coredns":                           "v" + versions.CoreDNS,
 			"sigs.k8s.io/sig-storage-lib-external-provisioner/v13": "v" + versions.ProvisionerLibrary,

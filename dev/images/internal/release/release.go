@@ -42,6 +42,8 @@ type Release struct {
 	Systems []string
 	Jar     func(ctx context.Context, artifact lock.Artifact) (string, error)
 	Lock    func(image string) (*lock.File, error)
+	// Key signs the images; nil if nobody does.
+	Key *Key
 	// Work is an empty directory, Out where the files go.
 	Work, Out string
 }
@@ -58,6 +60,11 @@ func (r *Release) Write(ctx context.Context) error {
 		digest, err := r.image(ctx, i)
 		if err != nil {
 			return fmt.Errorf("write image %s: %w", i.Name, err)
+		}
+		if r.Key != nil {
+			if err := r.signature(i, digest); err != nil {
+				return fmt.Errorf("write the signature of image %s: %w", i.Name, err)
+			}
 		}
 		placeholder := "    repository: registry.invalid/helenus/" + name + "\n    tag: \"\"\n    digest: \"\"\n"
 		if bytes.Count(values, []byte(placeholder)) != 1 {

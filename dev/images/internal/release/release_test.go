@@ -26,7 +26,7 @@ import (
 var jar = lock.Coordinates{Group: "g", ID: "agent", Version: "1", Classifier: "javaagent"}
 
 // write releases a small program, as both images and as the plugin, with the chart of the project.
-func write(t *testing.T) map[string][]byte {
+func write(t *testing.T, key *Key) map[string][]byte {
 	t.Helper()
 	repository, sum := t.TempDir(), sha256.Sum256([]byte("jar"))
 	for from, to := range map[string]string{"../own/testdata/repository": ".", "../../../../charts": "charts"} {
@@ -54,7 +54,7 @@ func write(t *testing.T) map[string][]byte {
 			return &lock.File{Image: name, Maven: []lock.Artifact{{Name: jar.String(),
 				SHA256: hex.EncodeToString(sum[:])}}}, nil
 		},
-		Work: t.TempDir(), Out: t.TempDir()}
+		Key: key, Work: t.TempDir(), Out: t.TempDir()}
 	if err := r.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func unpacked(t *testing.T, archive []byte) map[string]string {
 // Two releases of the same source from different directories have the same bytes, and what one says
 // of another file is true of it.
 func TestReleaseIsReproducible(t *testing.T) {
-	files, again := write(t), write(t)
+	files, again := write(t, nil), write(t, nil)
 	want := []string{"agent-v1.2.3.oci.tar.gz", "agent-v1.2.3.spdx.json", "helenus-1.2.3.tgz", "helenus.yaml",
 		"kubectl-helenus-v1.2.3-linux-amd64.tar.gz", "kubectl-helenus-v1.2.3-linux-arm64.tar.gz",
 		"operator-v1.2.3.oci.tar.gz", "operator-v1.2.3.spdx.json"}
@@ -115,11 +115,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if about := chart["helenus/Chart.yaml"]; !strings.Contains(about, "\nversion: 1.2.3\nappVersion: v1.2.3\n") {
 		t.Errorf("Chart.yaml:\n%s", about)
 	}
-	var index struct{ Manifests []struct{ Digest string } }
-	if err := json.Unmarshal([]byte(unpacked(t, files["agent-v1.2.3.oci.tar.gz"])["index.json"]), &index); err != nil {
-		t.Fatal(err)
-	}
-	digest := index.Manifests[0].Digest
+	digest := digestIn(t, unpacked(t, files["agent-v1.2.3.oci.tar.gz"])["index.json"])
 	if values := chart["helenus/values.yaml"]; !strings.Contains(values, "    repository: registry.example/agent\n"+
 		"    tag: v1.2.3\n    digest: "+digest+"\n") || strings.Contains(values, "registry.invalid") {
 		t.Errorf("values.yaml does not name the images, such as %s:\n%s", digest, values)
