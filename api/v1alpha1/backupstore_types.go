@@ -15,10 +15,11 @@ import (
 // +kubebuilder:resource:shortName=cassstore,categories=helenus
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.spec.s3.bucket`
-// +kubebuilder:printcolumn:name="Prefix",type=string,JSONPath=`.spec.s3.prefix`
+// +kubebuilder:printcolumn:name="Container",type=string,JSONPath=`.spec.azure.container`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Checked",type=date,JSONPath=`.status.lastCheckTime`
-// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.spec.s3.endpoint`
+// +kubebuilder:printcolumn:name="Prefix",type=string,priority=1,JSONPath=`.spec['s3','azure'].prefix`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.spec['s3','azure'].endpoint`
 type CassandraBackupStore struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -27,7 +28,8 @@ type CassandraBackupStore struct {
 	// Spec is where backups are kept. What was written elsewhere would be lost with another bucket
 	// or prefix, and what was encrypted otherwise with another mode, so none can be changed.
 	// +required
-	// +kubebuilder:validation:XValidation:rule=`self.s3.bucket == oldSelf.s3.bucket && (has(self.s3.prefix) ? self.s3.prefix : '') == (has(oldSelf.s3.prefix) ? oldSelf.s3.prefix : '')`,message=`the bucket and the prefix of a CassandraBackupStore cannot be changed: create another one`
+	// +kubebuilder:validation:XValidation:rule=`has(self.s3) == has(oldSelf.s3) && (!has(self.s3) || self.s3.bucket == oldSelf.s3.bucket && (has(self.s3.prefix) ? self.s3.prefix : '') == (has(oldSelf.s3.prefix) ? oldSelf.s3.prefix : ''))`,message=`the bucket and the prefix of a CassandraBackupStore cannot be changed: create another one`
+	// +kubebuilder:validation:XValidation:rule=`!has(self.azure) || !has(oldSelf.azure) || self.azure.account == oldSelf.azure.account && self.azure.container == oldSelf.azure.container && (has(self.azure.prefix) ? self.azure.prefix : '') == (has(oldSelf.azure.prefix) ? oldSelf.azure.prefix : '')`,message=`the account, the container and the prefix of a CassandraBackupStore cannot be changed: create another one`
 	// +kubebuilder:validation:XValidation:rule=`(has(self.encryption) ? self.encryption.mode : 'None') == (has(oldSelf.encryption) ? oldSelf.encryption.mode : 'None')`,message=`encryption.mode of a CassandraBackupStore cannot be changed: create another one, with another prefix`
 	Spec BackupStoreSpec `json:"spec"`
 	// Status is what the last check has found. Only the operator writes it.
@@ -115,11 +117,18 @@ type StoredCluster struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// BackupStoreSpec says where backups are kept.
+// BackupStoreSpec says where backups are kept: in one of s3 and azure.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.s3) != has(self.azure)`,message=`one of s3 and azure must be set`
+// +kubebuilder:validation:XValidation:rule=`has(self.s3) || !has(self.lock) || self.lock.mode == 'None'`,message=`lock needs s3: objects of azure cannot be locked one by one`
 type BackupStoreSpec struct {
 	// S3 is a bucket of a service that speaks the S3 protocol.
-	// +required
+	// +optional
 	S3 *S3Store `json:"s3,omitempty"`
+
+	// Azure is a container of Azure Blob Storage.
+	// +optional
+	Azure *AzureStore `json:"azure,omitempty"`
 
 	// Encryption of all that is written, before it leaves the host. Default: none; the service may
 	// have its own.
@@ -196,11 +205,22 @@ func (s *BackupStoreSpec) EncryptionSecret() string {
 	return s.Encryption.SecretName
 }
 
+// CredentialsSecret is the Secret by which the store is reached; empty if the spec names no store.
+func (s *BackupStoreSpec) CredentialsSecret() string {
+	switch {
+	case s.S3 != nil:
+		return s.S3.SecretName
+	case s.Azure != nil:
+		return s.Azure.SecretName
+	}
+	return ""
+}
+
 // SecretNames are the Secrets by which a store is reached and its objects are read.
 func (s *BackupStoreSpec) SecretNames() []string {
 	var out []string
-	if s.S3 != nil {
-		out = append(out, s.S3.SecretName)
+	if name := s.CredentialsSecret(); name != "" {
+		out = append(out, name)
 	}
 	if name := s.EncryptionSecret(); name != "" && !slices.Contains(out, name) {
 		out = append(out, name)
@@ -249,10 +269,51 @@ type S3Store struct {
 	SecretName string `json:"secretName"`
 }
 
+// AzureStore is a container of Azure Blob Storage.
+type AzureStore struct {
+	// Account is the name of the storage account.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-z]+$')`,message=`account must be the name of a storage account: lower-case letters and digits`
+	Account string `json:"account"`
+
+	// Container is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9a-z]+(-[0-9a-z]+)*$')`,message=`container must be the name of a container: lower-case letters, digits, and hyphens between them`
+	Container string `json:"container"`
+
+	// Prefix of the names of all objects, without a slash at its ends.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z_-][0-9A-Za-z._-]*(/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$')`,message=`prefix must be names of letters, digits, dots, hyphens and underscores with slashes between them, such as cassandra/orders`
+	Prefix string `json:"prefix,omitempty"`
+
+	// Endpoint of the account, such as https://orders.blob.core.usgovcloudapi.net. Default:
+	// https://ACCOUNT.blob.core.windows.net.
+	// +optional
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && self.matches('^https?://[0-9A-Za-z.:-]+(/[0-9a-z]+)?$')`,message=`endpoint must be http:// or https:// with a host and perhaps a port and a name, such as https://orders.blob.core.usgovcloudapi.net`
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// SecretName is the Secret with accountKey, an access key of the account, in the namespace of
+	// the store. With a ca.crt of certificates in PEM, the authorities in it are trusted, too.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+}
+
 // Keys of the Secrets of a store.
 const (
 	KeyAccessKeyID     = "accessKeyID"
 	KeySecretAccessKey = "secretAccessKey"
+	// KeyAccountKey has an access key of a storage account of Azure, in base64.
+	KeyAccountKey = "accountKey"
 	// KeyStoreAuthority has the certificates of the authorities that sign that of the endpoint, in
 	// PEM. It is not needed for those that the host trusts.
 	KeyStoreAuthority = "ca.crt"

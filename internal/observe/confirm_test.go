@@ -191,7 +191,8 @@ func TestWhatHasLostItsLabelsIsConfirmed(t *testing.T) {
 				}
 			}
 		}
-		if err := r.Confirm(t.Context(), s, &consistency.Store{}); errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
+		err = r.Confirm(t.Context(), s, &consistency.Store{})
+		if errors.Is(err, ErrChanged) != c.changed || err != nil && !c.changed {
 			t.Errorf("%s: %v, want a change: %v", name, err, c.changed)
 		}
 	}

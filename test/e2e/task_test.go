@@ -162,9 +162,9 @@ func TestRollOutSuspendsTasks(t *testing.T) {
 	wantRingSeen(t, ring)
 }
 
-// lasting are the types that read or stream all rows.
-var lasting = []v1alpha1.TaskType{v1alpha1.TaskCompact, v1alpha1.TaskScrub, v1alpha1.TaskVerify,
-	v1alpha1.TaskGarbageCollect, v1alpha1.TaskRepair, v1alpha1.TaskRebuild}
+// lasting are the types that read or stream all rows as slowly as Cassandra is told to.
+var lasting = []v1alpha1.TaskType{v1alpha1.TaskCompact, v1alpha1.TaskScrub, v1alpha1.TaskGarbageCollect,
+	v1alpha1.TaskRebuild}
 
 // TestTasksAndDeaths: while a task of each type that lasts runs on a node, the agent of that node
 // is killed, and in another one its JVM. What runs in a JVM that lives is not begun again, and what
@@ -176,49 +176,56 @@ func TestTasksAndDeaths(t *testing.T) {
 	onlyHere(t, ring.Scene)
 	names, before := ring.NodeNames(t.Context()), identities(t, ring)
 	took(t, "so much is written that tasks take a while", func() error { return ring.FillMuch(t.Context()) })
-	for i, kind := range lasting {
-		node := names[i%len(names)] // the kubelet lets an agent that ends often wait for long
-		for _, death := range []struct {
-			of       string
-			kill     func() error
-			attempts int32
-		}{
-			{"agent", func() error { return ring.SignalAgent(podOf(t, ring, node).UID, syscall.SIGKILL) }, 1},
-			{"JVM", func() error { return ring.KillJVM(t.Context(), node) }, 2},
-		} {
-			while(t, ring, gapsAreShort, string(kind)+" on node "+node+", whose "+death.of+" is killed", func() error {
-				spec := taskSpec(kind, node)
-				spec.Nodes = []string{node}
-				err := ring.Slow(t.Context(), names, true)
-				if err != nil {
-					return err
+	while(t, ring, gapsAreShort, "agents and JVMs are killed while tasks run", func() error {
+		for i, kind := range lasting {
+			node := names[i%len(names)] // the kubelet lets an agent that ends often wait for long
+			for _, of := range []string{"agent", "JVM"} {
+				began := time.Now()
+				if err := killedInTask(t, ring, kind, node, of == "JVM"); err != nil {
+					return fmt.Errorf("%s on node %s, whose %s is killed: %w", kind, node, of, err)
 				}
-				task, err := ring.Give(t.Context(), strings.ToLower(string(kind)+"-"+death.of), spec)
-				if err == nil {
-					err = untilNode(t, ring, node, "it is at work: "+string(kind),
-						func(n *v1alpha1.CassandraNode) bool { return atWork(n, v1alpha1.OperationType(kind)) })
-				}
-				if err == nil && death.of == "JVM" {
-					ring.Invariants.ExpectRestart(node)
-				}
-				if err == nil {
-					err = death.kill()
-				}
-				if err == nil {
-					err = ring.Slow(t.Context(), slices.DeleteFunc(slices.Clone(names),
-						func(name string) bool { return death.of == "JVM" && name == node }), false)
-				}
-				if err == nil {
-					err = ring.Finished(t.Context(), task)
-				}
-				if err == nil && task.Status.Nodes[0].Attempts != death.attempts {
-					err = fmt.Errorf("task %s was begun %d times, and was to be %d times", task.Name,
-						task.Status.Nodes[0].Attempts, death.attempts)
-				}
-				return err
-			})
+				t.Logf("%6.1fs  %s on node %s, whose %s is killed", time.Since(began).Seconds(), kind, node, of)
+			}
 		}
-	}
+		return nil
+	})
 	wantSameMembers(t, before, identities(t, ring))
 	wantRingSeen(t, ring)
+}
+
+// killedInTask gives a task for a node, and kills its agent or its JVM while it does it. It fails
+// unless the task succeeds, and was begun once more only if the JVM has ended.
+func killedInTask(t *testing.T, ring *scene.Ring, kind v1alpha1.TaskType, node string, jvm bool) error {
+	t.Helper()
+	names, spec, attempts := ring.NodeNames(t.Context()), taskSpec(kind, node), int32(1)
+	spec.Nodes = []string{node}
+	if err := ring.Slow(t.Context(), names, true); err != nil {
+		return err
+	}
+	task, err := ring.Give(t.Context(), strings.ToLower(fmt.Sprintf("%s-%t", kind, jvm)), spec)
+	if err == nil {
+		err = untilNode(t, ring, node, "it is at work: "+string(kind),
+			func(n *v1alpha1.CassandraNode) bool { return atWork(n, v1alpha1.OperationType(kind)) })
+	}
+	switch {
+	case err != nil:
+	case jvm:
+		ring.Invariants.ExpectRestart(node)
+		attempts = 2
+		names = slices.DeleteFunc(names, func(name string) bool { return name == node }) // its next JVM is quick
+		err = ring.KillJVM(t.Context(), node)
+	default:
+		err = ring.SignalAgent(podOf(t, ring, node).UID, syscall.SIGKILL)
+	}
+	if err == nil {
+		err = ring.Slow(t.Context(), names, false)
+	}
+	if err == nil {
+		err = ring.Finished(t.Context(), task)
+	}
+	if err == nil && task.Status.Nodes[0].Attempts != attempts {
+		err = fmt.Errorf("task %s was begun %d times, and was to be %d times", task.Name, task.Status.Nodes[0].Attempts,
+			attempts)
+	}
+	return err
 }

@@ -98,8 +98,8 @@ func TestNodeFlags(t *testing.T) {
 	if flags := strings.Join(kubeProxyFlags(s), "\n"); !strings.Contains(flags, "--cluster-cidr=10.249.64.0/18") {
 		t.Errorf("kube-proxy lacks the range of pods: %s", flags)
 	}
-	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3", 35); !strings.Contains(c, "clusterDNS: [10.249.0.2]") ||
-		!strings.Contains(c, "cgroupRoot: /localkube-x/n3\n") {
+	if c := kubeletConfig(network.PlanFor(249), "/localkube-x/n3", 35); !strings.Contains(c,
+		"clusterDNS: [10.249.0.2]") || !strings.Contains(c, "cgroupRoot: /localkube-x/n3\n") {
 		t.Errorf("kubelet config lacks DNS or cgroup root:\n%s", c)
 	}
 	s.Minor = 30

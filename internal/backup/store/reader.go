@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 )
 
-// reader reads one object of a bucket. What breaks off before its length is resumed, unless that
+// reader reads one object of a service. What breaks off before its length is resumed, unless that
 // does not bring a single byte for as often as a request is attempted.
 type reader struct {
-	ctx    context.Context
-	store  *S3
-	key    string
+	ctx context.Context
+	// from reads from a byte on, and says how many are left, or that this is not known: -1.
+	from func(ctx context.Context, at int64) (body io.ReadCloser, left int64, err error)
+	// failed is the error of a read.
+	failed func(error) error
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	stall  *time.Timer
@@ -24,31 +24,36 @@ type reader struct {
 	futile   int
 }
 
+// read opens the reader, or fails.
+func (r *reader) read() (io.ReadCloser, error) {
+	r.size = -1
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // open asks for the rest of the object.
 func (r *reader) open() error {
 	ctx, cancel := context.WithCancel(r.ctx)
-	var options minio.GetObjectOptions
-	if r.at > 0 {
-		options.Set("Range", fmt.Sprintf("bytes=%d-", r.at))
-	}
 	stall := time.AfterFunc(requestLimit, cancel)
-	body, info, _, err := r.store.core.GetObject(ctx, r.store.bucket, r.store.prefix+r.key, options)
+	body, left, err := r.from(ctx, r.at)
 	stall.Stop()
 	if err != nil {
 		cancel()
-		return r.store.failed("read", r.key, err)
+		return r.failed(err)
 	}
 	r.body, r.cancel, r.stall = body, cancel, stall
 	switch {
-	case info.Size < 0:
+	case left < 0:
 		err = errors.New("the service does not tell its length")
 	case r.size < 0:
-		r.size = info.Size
-	case info.Size != r.size-r.at:
-		err = fmt.Errorf("it has other bytes than before: %d after the first %d, not %d", info.Size, r.at, r.size-r.at)
+		r.size = left
+	case left != r.size-r.at:
+		err = fmt.Errorf("it has other bytes than before: %d after the first %d, not %d", left, r.at, r.size-r.at)
 	}
 	if err != nil {
-		return errors.Join(r.store.failed("read", r.key, err), r.Close())
+		return errors.Join(r.failed(err), r.Close())
 	}
 	return nil
 }
@@ -61,7 +66,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		r.at += int64(n)
 		switch {
 		case r.at > r.size:
-			return 0, r.store.failed("read", r.key, fmt.Errorf("it has more than its %d bytes", r.size))
+			return 0, r.failed(fmt.Errorf("it has more than its %d bytes", r.size))
 		case n > 0:
 			r.futile = 0
 			return n, nil
@@ -78,7 +83,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 		r.futile++
 		if r.futile >= attempts || r.ctx.Err() != nil {
-			return 0, r.store.failed("read", r.key, err)
+			return 0, r.failed(err)
 		}
 		_ = r.Close()
 		if err := r.open(); err != nil {

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -21,55 +17,6 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 )
-
-const (
-	// partSize is what is held in memory of an object that is written: larger ones are written in
-	// parts. Those of more than mostParts parts have larger parts.
-	partSize  = 8 << 20
-	mostParts = 10_000
-	// attempts of a request, with pauses of up to a second between them.
-	attempts = 5
-	// requestLimit is for a request with its attempts, and slowest the bytes a second at which its
-	// content must pass at least. A read of an object may pause for as long as readLimit.
-	requestLimit = 2 * time.Minute
-	slowest      = 64 << 10
-	readLimit    = time.Minute
-)
-
-// Secrets is what Open takes of the Secrets of a store, which a function reads by their names.
-func Secrets(spec *v1alpha1.BackupStoreSpec, read func(name string) (map[string][]byte, error)) (map[string][]byte,
-	error) {
-	out := map[string][]byte{}
-	for _, name := range spec.SecretNames() {
-		content, err := read(name)
-		if err != nil {
-			return nil, err
-		}
-		for key, value := range content {
-			identities := key == v1alpha1.KeyIdentities
-			if identities && name == spec.EncryptionSecret() || !identities && name == spec.S3.SecretName {
-				out[key] = value
-			}
-		}
-	}
-	return out, nil
-}
-
-// Open opens a store with the content of its Secrets. It does not ask the service for anything.
-func Open(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (Store, error) {
-	if spec.S3 == nil {
-		return nil, errors.New("open store of backups: the spec names none")
-	}
-	s, err := OpenS3(*spec.S3, secret)
-	if err != nil {
-		return nil, err
-	}
-	s.lock = lockOf(spec.Lock)
-	if spec.EncryptionSecret() == "" {
-		return s, nil
-	}
-	return Encrypt(s, spec.EncryptionSecret(), secret[v1alpha1.KeyIdentities])
-}
 
 // S3 is a store in a bucket.
 type S3 struct {
@@ -95,10 +42,9 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	if endpoint == "" {
 		endpoint = "https://s3.amazonaws.com"
 	}
-	address, err := url.Parse(endpoint)
-	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return nil, invalid(v1alpha1.ReasonEndpointInvalid,
-			fmt.Errorf("endpoint %q must be a URL such as https://minio.storage:9000", spec.Endpoint))
+	address, err := endpointOf(endpoint)
+	if err != nil {
+		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
 	}
 	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
 	if err != nil {
@@ -124,33 +70,6 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	return s, nil
 }
 
-// transportOf trusts the authorities of the host, and those of a bundle.
-func transportOf(bundle []byte) (*http.Transport, error) {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: readLimit,
-		IdleConnTimeout:       time.Minute,
-		MaxIdleConnsPerHost:   16,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-		DisableCompression:    true, // a file that is compressed must come as it was written
-	}
-	if len(bundle) == 0 {
-		return t, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, errors.New("has no certificate in PEM")
-	}
-	t.TLSClientConfig.RootCAs = pool
-	return t, nil
-}
-
 // Put writes small objects by one request and large ones in parts, each with its SHA-256, which the
 // service verifies. An ErrExists may mean an object of this very call: its answer was lost, and it
 // was sent again.
@@ -164,23 +83,6 @@ func (s *S3) Put(ctx context.Context, key string, content io.Reader, size int64)
 		return s.put(ctx, key, buffer)
 	}
 	return s.putParts(ctx, key, content, size, buffer)
-}
-
-// fill reads a part of the content of an object, and that it ends there if it is the last.
-func fill(content io.Reader, part []byte, last bool) error {
-	if _, err := io.ReadFull(content, part); err != nil {
-		return fmt.Errorf("read its content: %w", err)
-	}
-	if !last {
-		return nil
-	}
-	switch n, err := io.ReadFull(content, make([]byte, 1)); {
-	case n > 0:
-		return errors.New("read its content: it has more bytes than were announced")
-	case err != io.EOF:
-		return fmt.Errorf("read its content: %w", err)
-	}
-	return nil
 }
 
 // put writes an object by one request. Of several at once, the service may turn all away.
@@ -255,11 +157,16 @@ func (s *S3) putPart(ctx context.Context, key, id string, number int, content []
 
 // Get reads an object to its end, or fails: what breaks off is resumed.
 func (s *S3) Get(ctx context.Context, key string) (io.ReadCloser, error) {
-	r := &reader{ctx: ctx, store: s, key: key, size: -1}
-	if err := r.open(); err != nil {
-		return nil, err
+	from := func(ctx context.Context, at int64) (io.ReadCloser, int64, error) {
+		var options minio.GetObjectOptions
+		if at > 0 {
+			options.Set("Range", fmt.Sprintf("bytes=%d-", at))
+		}
+		body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, options)
+		return body, info.Size, err //nolint:wrapcheck // failed wraps it
 	}
-	return r, nil
+	r := &reader{ctx: ctx, from: from, failed: func(err error) error { return s.failed("read", key, err) }}
+	return r.read()
 }
 
 // Size asks for that of the object.
@@ -342,10 +249,6 @@ func unlessThere() minio.PutObjectOptions {
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
-}
-
-func limited(ctx context.Context, bytes int) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, requestLimit+time.Duration(bytes/slowest)*time.Second)
 }
 
 // code of the answer, 0 if there was none.

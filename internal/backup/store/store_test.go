@@ -141,8 +141,12 @@ func (s *service) requests() []string {
 }
 
 func stores(t *testing.T) map[string]store.Store {
-	return map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir()),
-		"encrypted": encrypt(t, serve(t, false).open(t), identity(t))}
+	all := map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir()),
+		"container": serveBlobs(t).open(t), "encrypted": encrypt(t, serve(t, false).open(t), identity(t))}
+	if *azurite != "" {
+		all["azurite"] = ofAzurite(t)
+	}
+	return all
 }
 
 func content(size int) []byte {

@@ -47,8 +47,12 @@ func Due(s *facts.BackupStore, now time.Time) bool {
 // needs is what the Secret that is missing must have.
 func needs(s *facts.BackupStore) string {
 	var keys []string
-	if s.SecretMissing == s.Object.Spec.S3.SecretName {
-		keys = append(keys, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey)
+	if s.SecretMissing == s.Object.Spec.CredentialsSecret() {
+		if s.Object.Spec.Azure != nil {
+			keys = append(keys, v1alpha1.KeyAccountKey)
+		} else {
+			keys = append(keys, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey)
+		}
 	}
 	if s.SecretMissing == s.Object.Spec.EncryptionSecret() {
 		keys = append(keys, v1alpha1.KeyIdentities)

@@ -235,7 +235,8 @@ func renews(ctx context.Context, ring *scene.Ring, nodes []string) (slowest time
 	if _, err := ring.KillLeader(ctx, "", 0); err != nil { // the next one has not read them
 		return 0, err
 	}
-	if err := ring.Until(ctx, replacing, fmt.Sprintf("other certificates are shown by %d", len(nodes)), func(now follow.Sight) error {
+	what := fmt.Sprintf("other certificates are shown by %d", len(nodes))
+	if err := ring.Until(ctx, replacing, what, func(now follow.Sight) error {
 		for of, serial := range serials(now.Nodes(ring.Name)) {
 			if is, asked := before[of]; asked && serial == is {
 				return fmt.Errorf("node %s shows the former one to %s", of.node, of.use)

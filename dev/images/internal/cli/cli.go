@@ -41,7 +41,8 @@ Files are kept in $HELENUS_CACHE, else $XDG_CACHE_HOME/helenus, else
 	}
 	root.PersistentFlags().StringVar(&a.architecture, "arch", runtime.GOARCH,
 		"processor architecture of the images: amd64 or arm64")
-	root.AddCommand(a.build(), a.list(), a.path(), a.lock(), a.settings(), a.check(), a.container(), a.release(), a.sign())
+	root.AddCommand(a.build(), a.list(), a.path(), a.lock(), a.settings(), a.check(), a.container(), a.release(),
+		a.sign())
 	return root
 }
 

@@ -28,8 +28,8 @@ import (
 // Key signs what is published, in the forms of cosign.
 type Key struct{ private *ecdsa.PrivateKey }
 
-// ReadKey reads a key as `cosign generate-key-pair` writes it, with its password, or one of ECDSA in
-// PKCS #8.
+// ReadKey reads a key as `cosign generate-key-pair` writes it, with its password, or one of ECDSA
+// in PKCS #8.
 func ReadKey(file, password string) (*Key, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -69,10 +69,10 @@ func (k *Key) Sign(content []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(signature), nil
 }
 
-// media type and annotation by which `cosign verify` finds a signature.
+// A signature is a layer of this type, and in this annotation of it: so `cosign verify` finds it.
 const (
-	simpleSigning       types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
+	simpleSigning       = types.MediaType("application/vnd.dev.cosign.simplesigning.v1+json")
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
 )
 
 // signature writes what `cosign sign` would put beside an image into the registry, as an archive of
@@ -102,8 +102,9 @@ func (r *Release) signature(i own.Image, digest v1.Hash) error {
 	if err != nil {
 		return err
 	}
+	name := i.Repository + ":" + digest.Algorithm + "-" + digest.Hex + ".sig"
 	if err := all.AppendImage(image, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": i.Repository + ":" + digest.Algorithm + "-" + digest.Hex + ".sig"})); err != nil {
+		"org.opencontainers.image.ref.name": name})); err != nil {
 		return err
 	}
 	_, err = r.archive(i.Name+"-"+r.Version+".sig.oci.tar.gz", directory, "", nil)

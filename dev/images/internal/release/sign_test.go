@@ -86,7 +86,8 @@ func TestSigned(t *testing.T) {
 			Annotations       map[string]string
 		}
 	}
-	if err := json.Unmarshal(blob(digestIn(t, signed["index.json"])), &manifest); err != nil || len(manifest.Layers) != 1 {
+	err = json.Unmarshal(blob(digestIn(t, signed["index.json"])), &manifest)
+	if err != nil || len(manifest.Layers) != 1 {
 		t.Fatalf("%+v: %v", manifest, err)
 	}
 	payload := blob(manifest.Layers[0].Digest)
