@@ -165,7 +165,10 @@ func (s *Azure) Size(ctx context.Context, key string) (int64, error) {
 	ctx, cancel := limited(ctx, 0)
 	defer cancel()
 	is, err := s.blob(key).GetProperties(ctx, nil)
-	if err != nil || is.ContentLength == nil {
+	if err == nil && is.ContentLength == nil {
+		err = errors.New("the service does not tell its length")
+	}
+	if err != nil {
 		return 0, s.failed("look for", key, err)
 	}
 	return *is.ContentLength, nil
@@ -222,7 +225,8 @@ func (s *Azure) Public(ctx context.Context, key string) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.As(err, &answer): // 401, 403, 404 or 409: which, depends on the account
+	case errors.As(err, &answer) && answer.StatusCode < http.StatusInternalServerError:
+		// 401, 403, 404 or 409: which, depends on the account.
 		return false, nil
 	}
 	return false, s.failed("read without credentials", key, err)

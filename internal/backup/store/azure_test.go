@@ -208,7 +208,17 @@ func TestCheckOfAzure(t *testing.T) {
 	if left := slices.Collect(maps.Keys(b.is)); !slices.Equal(left, []string{"some/prefix/encryption/None"}) {
 		t.Errorf("the check left %v", left)
 	}
-	b.public = true
+	b.fault = func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+		if r.Header.Get("Authorization") != "" {
+			return w, false
+		}
+		refuseBlob(w, http.StatusInternalServerError, "InternalError")
+		return w, true
+	}
+	if err := store.Check(t.Context(), s, "me", time.Now()); reason(err) != v1alpha1.ReasonStoreUnreachable {
+		t.Errorf("whether it is public cannot be told: %v", err)
+	}
+	b.fault, b.public = nil, true
 	if err := store.Check(t.Context(), s, "me", time.Now()); reason(err) != v1alpha1.ReasonBucketPublic {
 		t.Errorf("public: %v", err)
 	}

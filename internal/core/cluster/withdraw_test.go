@@ -113,6 +113,18 @@ func traceDatacenterLeaves(t *testing.T, s *trace) {
 	s.runUntilIdle(w, nil)
 }
 
+// The first member may not know yet of a keyspace that was made just now: the datacenter is not
+// empty before all say so.
+func TestADatacenterIsEmptyOnceAllMembersSaySo(t *testing.T) {
+	w := twoDatacenters(t)
+	w.change(withdraws())
+	r := w.snapshot.Nodes["orders-dc1-r1-0"].Agent.Ring
+	r.Keyspaces, r.SchemaVersion = nil, "older"
+	if made := w.pass(); len(made.Recommended) > 0 || len(made.Writes) > 0 {
+		t.Errorf("%+v is recommended, and this is written: %v", made.Recommended, made.Writes)
+	}
+}
+
 // What is closed, repaired, altered and gone, in which order.
 func TestADatacenterLeaves(t *testing.T) {
 	w := twoDatacenters(t)

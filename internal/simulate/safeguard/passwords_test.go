@@ -132,6 +132,15 @@ func (c asksAtOnce) Update(ctx context.Context, o client.Object, how ...client.U
 	return c.Client.Update(ctx, o, how...)
 }
 
+// Patch asks no node to make the roles.
+func (c asksAtOnce) Patch(ctx context.Context, o client.Object, p client.Patch, how ...client.PatchOption) error {
+	if n, is := o.(*v1alpha1.CassandraNode); is {
+		n.Spec.Operations = slices.DeleteFunc(n.Spec.Operations,
+			func(i v1alpha1.OperationIntent) bool { return i.Type == v1alpha1.OperationSetRoles })
+	}
+	return c.Client.Patch(ctx, o, p, how...)
+}
+
 // neverWaits takes the roles of the applications for ready when ours are.
 type neverWaits struct{ client.Client }
 

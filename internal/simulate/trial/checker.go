@@ -423,7 +423,9 @@ func (o *checker) record(e apiserver.Event, n *v1alpha1.CassandraNode, byOperato
 	}
 	// A node that has only begun to join, and has lost its disk, may begin again: no other has seen
 	// it in the ring, or its peers refuse.
-	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember {
+	// The status of one that has left may lack what its agent could not tell before it was killed.
+	if id := n.Status.HostID; id != "" && n.Status.Disk == v1alpha1.DiskMember &&
+		n.Spec.State != v1alpha1.StateDecommissioned {
 		key := string(n.Spec.Cluster.UID) + "/" + n.Name
 		if before, known := o.hostIDs[key]; known && before != id && !takesPlaceOf(n, before) {
 			o.violated("node %s was %s and is %s: it has joined twice", n.Name, before, id)

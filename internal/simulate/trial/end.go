@@ -128,7 +128,9 @@ var (
 	contents = regexp.MustCompile(`"helenus.io/content":"[0-9a-f]{16}"`)
 	// An operation that was interrupted is tried again by another id, and finds less to do.
 	attempts = regexp.MustCompile(`(<step>/keyspaces|<uid>/run)(-[0-9]+)?`)
-	altered  = regexp.MustCompile(`altered [a-z_, ]+|nothing had to be altered`)
+	// A tag has the beginning of a uid.
+	tags    = regexp.MustCompile(`(snapshot [a-z0-9-]+-)[0-9a-f]{8}\b`)
+	altered = regexp.MustCompile(`altered [a-z_, ]+|nothing had to be altered`)
 )
 
 func normal(o client.Object) string {
@@ -203,6 +205,7 @@ func normal(o client.Object) string {
 	out = addresses.ReplaceAllString(out, "<ip>")
 	out = contents.ReplaceAllString(out, `"helenus.io/content":"<hash>"`)
 	out = steps.ReplaceAllString(out, "<step>")
+	out = tags.ReplaceAllString(out, "$1<uid>")
 	out = attempts.ReplaceAllString(out, "$1")
 	out = altered.ReplaceAllString(out, "<altered>")
 	return pinned.ReplaceAllString(out, `"image":"$1"`)

@@ -70,6 +70,14 @@ func due(v *assess.View, rules guard.Rules) *procedure.Proposal {
 	return done
 }
 
+// anyKnows says that a member knows a keyspace that is to lose its replicas and has some: a change
+// of the schema has not reached all.
+func anyKnows(v *assess.View, dc *v1alpha1.Datacenter, name string) bool {
+	return slices.ContainsFunc(v.UpAmong(v.Members()), func(member string) bool {
+		return len(guard.Withdrawn(dc.Withdraw, name, assess.KeyspacesOf(v.Nodes[member].CurrentAgent().Ring))) > 0
+	})
+}
+
 // withdrawn is due while a keyspace that is to lose its replicas has some.
 func withdrawn(v *assess.View, dc *v1alpha1.Datacenter, rules guard.Rules) *procedure.Proposal {
 	name, view := render.DatacenterName(dc), v.AnyRing()
@@ -78,6 +86,10 @@ func withdrawn(v *assess.View, dc *v1alpha1.Datacenter, rules guard.Rules) *proc
 	}
 	keyspaces := guard.Withdrawn(dc.Withdraw, name, assess.KeyspacesOf(view))
 	nodes := nodesOf(v, dc.Name)
+	if len(keyspaces) == 0 && anyKnows(v, dc, name) {
+		return &procedure.Proposal{What: "datacenter " + dc.Name + " is empty",
+			Wait: "until all members know the same keyspaces"}
+	}
 	if len(keyspaces) == 0 {
 		return &procedure.Proposal{Recommend: &v1alpha1.Recommendation{
 			Operation: "RemoveDatacenter", Nodes: nodes, Message: "no keyspace that withdraw names has replicas in " +
