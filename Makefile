@@ -138,11 +138,11 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 	cd test/e2e && $(E2E) -timeout 180m $(E2E_RUN) . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
-# Of each minor release the last patch. The modules of 1.31 and 1.32 cannot all be had.
-KUBERNETES   ?= 1.30.14 1.33.13 1.34.4 1.35.4
+# Of each minor release that is supported the last patch that dev/localkube can run.
+KUBERNETES   ?= 1.34.4 1.35.4
 VERSIONS_RUN := TestThreeRacks|TestPodDeleted|TestAgentKilled|TestEvicted|TestStrangersAreRefused|TestNamespacesAreRestricted|TestNewerOperator
 
-e2e-versions: local-tools ## What may depend on Kubernetes, on each release that Helenus is tried on (an hour and more, since each is built first; KUBERNETES=1.33.13 is one)
+e2e-versions: local-tools ## What may depend on Kubernetes, on each release that Helenus is tried on (an hour and more, since each is built first; KUBERNETES=1.34.4 is one)
 	@for v in $(KUBERNETES); do echo "== Kubernetes $$v"; \
 	  $(BIN)/localkube down && $(BIN)/localkube up --kubernetes-version $$v && $(MAKE) e2e RUN='$(VERSIONS_RUN)' || exit; \
 	done; $(BIN)/localkube down

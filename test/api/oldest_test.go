@@ -20,7 +20,7 @@ import (
 )
 
 // oldest is the oldest Kubernetes that Helenus supports.
-var oldest = version.MajorMinor(1, 30)
+var oldest = version.MajorMinor(1, 34)
 
 // TestOldestKubernetes compiles every expression with the functions that the oldest supported
 // Kubernetes has. The server of these tests has more.

@@ -44,7 +44,7 @@ type Finding struct {
 }
 
 // oldest Kubernetes that is supported, as the chart says it.
-const oldest = "1.30"
+const oldest = "1.34"
 
 const (
 	// overdue is how long after its time a certificate may be renewed.

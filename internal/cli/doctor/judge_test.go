@@ -37,7 +37,7 @@ func sound() *Facts {
 	secret := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "tls", Annotations: map[string]string{
 		v1alpha1.AnnotationRenewAfter: now.Add(-time.Hour).Format(time.RFC3339)}}}
 	return &Facts{
-		Now: now, Plugin: "v1", OperatorNamespace: "helenus-system", Kubernetes: Seen[string]{It: "v1.30.0-rc.1"},
+		Now: now, Plugin: "v1", OperatorNamespace: "helenus-system", Kubernetes: Seen[string]{It: "v1.34.0-rc.1"},
 		Operator: Operator{Said: "helenus-b leads"}, Deployment: seen(deployment, nil),
 		Definitions: seen(installation.Compared{Same: 3}, nil), Policies: seen(installation.Compared{Same: 10}, nil),
 		Refusals: []Refusal{{"helenus-agent", errors.New("ValidatingAdmissionPolicy 'helenus-agent' denied request")}},
@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 		words  string
 		change func(*Facts, *Cluster)
 	}{
-		{"Kubernetes", Wrong, "v1.29.9 is too old", func(f *Facts, _ *Cluster) { f.Kubernetes.It = "v1.29.9" }},
+		{"Kubernetes", Wrong, "v1.33.9 is too old", func(f *Facts, _ *Cluster) { f.Kubernetes.It = "v1.33.9" }},
 		{"Kubernetes", Warning, "not known", func(f *Facts, _ *Cluster) { f.Kubernetes.Err = hidden }},
 		{"versions", Warning, "plugin v2, operator v1", func(f *Facts, _ *Cluster) { f.Plugin = "v2" }},
 		{"versions", Warning, "operator v2", func(_ *Facts, c *Cluster) { c.Inspection.It.Operator.Version = "v2" }},
