@@ -129,11 +129,11 @@ func sameRecords(s *facts.Snapshot, live []v1alpha1.CassandraNode, own *consiste
 	count := 0
 	for i := range live {
 		count++
-		if own.Is(consistency.Key{Kind: "CassandraNode", Namespace: live[i].Namespace, Name: live[i].Name}, live[i].UID,
-			live[i].ResourceVersion) && s.Nodes[live[i].Name] != nil && s.Nodes[live[i].Name].Record != nil {
+		n := s.Nodes[live[i].Name]
+		if n != nil && n.Record != nil && own.Is(consistency.Key{Kind: "CassandraNode", Namespace: live[i].Namespace,
+			Name: live[i].Name}, n.Record.UID, live[i].ResourceVersion) {
 			continue
 		}
-		n := s.Nodes[live[i].Name]
 		if n == nil || n.Record == nil || n.Record.UID != live[i].UID || n.Record.Generation != live[i].Generation ||
 			(n.Record.DeletionTimestamp == nil) != (live[i].DeletionTimestamp == nil) {
 			return fmt.Errorf("%w: record %s", ErrChanged, live[i].Name)
