@@ -152,7 +152,7 @@ func (s *S3) lockable(ctx context.Context) error {
 		problem.Help = "enable object lock, or use another bucket: most services take it only when a bucket is made"
 	case err != nil:
 		return s.failed("look at the object lock for", "", err)
-	case standing != nil:
+	case standing != nil && standing.IsValid(): // versitygw answers with an empty rule where there is none
 		problem.Err = errors.New("it has a default retention, which locks what is deleted soon, too")
 		problem.Help = "remove the default retention: objects of backups are locked one by one"
 	default:

@@ -150,8 +150,9 @@ func TestCheckOfLock(t *testing.T) {
 		standing string
 		says     string
 	}{
-		"it locks": {map[string]time.Time{}, "", ""},
-		"no lock":  {nil, "", "it has none: enable object lock"},
+		"it locks":      {map[string]time.Time{}, "", ""},
+		"an empty rule": {map[string]time.Time{}, "<Rule><DefaultRetention></DefaultRetention></Rule>", ""},
+		"no lock":       {nil, "", "it has none: enable object lock"},
 		"a rule of all": {map[string]time.Time{}, "<Rule><DefaultRetention><Mode>GOVERNANCE</Mode><Days>1</Days>" +
 			"</DefaultRetention></Rule>", "remove the default retention"},
 	} {

@@ -146,6 +146,9 @@ func stores(t *testing.T) map[string]store.Store {
 	if *azurite != "" {
 		all["azurite"] = ofAzurite(t)
 	}
+	if *s3 != "" {
+		all["service"], _ = ofService(t, false, nil)
+	}
 	return all
 }
 
