@@ -15,14 +15,18 @@ import (
 // may be paused, or a file may be corrupt.
 const unchangedFor = 2 * time.Minute
 
-// undelivered is what members keep for those of the last wave: others may be down, or have lost
-// their disks, so that hints for them stay. Before the first node of another release it is what
-// they keep for any, and their batches: an older release has stored it, and a newer one would have
-// to read it.
+// undelivered is what members keep for those of the last wave, and before the first node for all
+// that are up, which a step before may have restarted: others may be down, or have lost their
+// disks, so that hints for them stay. Before the first node of another release it is what they keep
+// for any, and their batches: an older release has stored it, and a newer one would have to read
+// it.
 func (p *pass) undelivered(first bool) []guard.Refusal {
 	about := guard.Kept{Nodes: p.members(func(n *facts.Node) bool { return !lost(n) }), For: p.state.Last}
-	if first && p.changesRelease() {
+	switch {
+	case first && p.changesRelease():
 		about.For, about.Batches = about.Names, true
+	case first:
+		about.For = p.members(func(n *facts.Node) bool { return !p.IsDown(n) }).Names
 	}
 	about.For = slices.DeleteFunc(slices.Clone(about.For), func(name string) bool {
 		n := p.Nodes[name]
