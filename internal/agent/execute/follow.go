@@ -183,7 +183,11 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 		seen.Streaming, seen.Hints, seen.Unfinished = a.jvm.Transfer.Plans > 0, a.jvm.Hints, a.jvm.Unfinished
 		a.jvm.Ring = &seen
 	}
-	if before.Problem != "" || !sameRing(before.Ring, a.jvm.Ring) ||
+	changed := !sameRing(before.Ring, a.jvm.Ring)
+	if changed {
+		a.jvm.ChangedAt = a.jvm.AnsweredAt
+	}
+	if before.Problem != "" || changed ||
 		a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.Set()
 	}

@@ -12,8 +12,12 @@ import (
 	"helenus.io/helenus/internal/core/node/operation"
 )
 
-// repairPoll is how often a repair is asked for: Cassandra loses what it tells by itself.
-const repairPoll = 2 * time.Second
+// repairPoll is how often a repair is asked for, and repairPollFirst after what time first:
+// Cassandra loses what it tells by itself, and most keyspaces of Cassandra are repaired at once.
+const (
+	repairPoll      = 2 * time.Second
+	repairPollFirst = 100 * time.Millisecond
+)
 
 // recordedWithin is for how long a repair that was just started may be unknown: Cassandra records
 // it on the thread that runs it (RepairRunnable#runMayThrow in 4.1, RepairCoordinator in 5.0).
@@ -100,7 +104,7 @@ func (t *task) startRepair(ctx context.Context, keyspace string, options cassand
 
 // awaitRepair waits for the end of a repair, which the JVM may not know yet for some time.
 func (t *task) awaitRepair(ctx context.Context, command int, unknown time.Duration) error {
-	for {
+	for waited := time.Duration(0); ; {
 		status, err := t.JVM.RepairStatus(ctx, command)
 		switch {
 		case err != nil:
@@ -111,12 +115,12 @@ func (t *task) awaitRepair(ctx context.Context, command int, unknown time.Durati
 			return fmt.Errorf("repair failed: %s", strings.Join(status.Messages, "; "))
 		case status.State == cassandra.RepairInProgress:
 			unknown = 0
-		case unknown <= 0:
+		case waited >= unknown:
 			return errors.New("the JVM does not know how the repair ended: it was restarted, or a day has passed")
-		default:
-			unknown -= repairPoll
 		}
-		if err := t.Wait(ctx, repairPoll); err != nil {
+		pause := min(max(waited/4, repairPollFirst), repairPoll)
+		waited += pause
+		if err := t.Wait(ctx, pause); err != nil {
 			return fmt.Errorf("await the end of repair %d: %w", command, err)
 		}
 	}

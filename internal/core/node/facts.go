@@ -117,6 +117,8 @@ type JVM struct {
 	// Ring as it sees it; nil before its beans are there. It stays the last one while the JVM does
 	// not answer: see AnsweredAt.
 	Ring *facts.Ring
+	// ChangedAt is when its view last became another one; zero if it never did.
+	ChangedAt time.Time
 	// StreamedAt is when it was last seen to take part in a stream; zero if never.
 	StreamedAt time.Time
 	// Transfer is how far the streams were at some moment of the last seconds.

@@ -379,6 +379,18 @@ func TestNext(t *testing.T) {
 					d.Status.Blocked)
 			}
 		}}},
+		"serving while the ring changes": {with1(serving(), func(f *Facts) { f.JVM.Ring.Pending = 128 }),
+			expectation{phase: v1alpha1.PhaseNormal, check: polls(pollChanging + 3*pollNode)}},
+		"serving while a large ring changes": {with1(serving(), func(f *Facts) {
+			f.JVM.Ring.Pending = 128
+			f.JVM.Ring.Endpoints = append(f.JVM.Ring.Endpoints, make([]facts.Endpoint, 1000)...)
+		}), expectation{phase: v1alpha1.PhaseNormal, check: polls(pollSteady)}},
+		"serving after the ring has changed": {
+			with1(serving(), func(f *Facts) { f.JVM.ChangedAt = at(-changing / 2) }),
+			expectation{phase: v1alpha1.PhaseNormal, check: polls(pollChanging + 3*pollNode)}},
+		"serving long after the ring has changed": {
+			with1(serving(), func(f *Facts) { f.JVM.ChangedAt = at(-changing) }),
+			expectation{phase: v1alpha1.PhaseNormal, check: polls(pollSteady)}},
 		"open for administration": {with1(serving(),
 			func(f *Facts) { f.Record.Spec.ClientTraffic = v1alpha1.TrafficAdministrative }),
 			expectation{phase: v1alpha1.PhaseNormal, check: func(t *testing.T, d Decision) {
@@ -667,5 +679,14 @@ func TestSameFactsSameStatus(t *testing.T) {
 func looked(length time.Duration) func(*Facts) {
 	return func(f *Facts) {
 		f.Record.Spec.Debug = &v1alpha1.Debug{Reason: "corrupt file", Until: metav1.NewTime(at(length))}
+	}
+}
+
+// polls expects the JVM to be asked so often.
+func polls(want time.Duration) func(*testing.T, Decision) {
+	return func(t *testing.T, d Decision) {
+		if d.Poll != want {
+			t.Errorf("polled every %s, want %s", d.Poll, want)
+		}
 	}
 }

@@ -216,18 +216,20 @@ func (p *pass) phaseOfJVM() (v1alpha1.NodePhase, string) {
 	}
 }
 
-// poll is how often the JVM is asked: often while something is expected of it, rarely while it only
-// has to be there. One that is closed to clients waits for the ring to form or grow: how it sees
-// the others is what everybody waits for then.
+// poll is how often the JVM is asked: often while something is expected of it, or of the ring as it
+// sees it, rarely while it only has to be there. One that is closed to clients waits for the ring
+// to form or grow: how it sees the others is what everybody waits for then.
 func (p *pass) poll(last outcome) time.Duration {
 	switch {
 	case !p.running():
 		return 0
-	case last.verdict == Wait && last.phase == v1alpha1.PhaseNormal && p.answers() && p.held == nil &&
-		p.JVM.Ring.NativeRunning:
-		return pollSteady
-	default:
+	case last.verdict != Wait || last.phase != v1alpha1.PhaseNormal || !p.answers() || p.held != nil ||
+		!p.JVM.Ring.NativeRunning:
 		return pollStarting
+	case p.JVM.Ring.Pending > 0 || p.now.Sub(p.JVM.ChangedAt) < changing:
+		return min(pollChanging+time.Duration(len(p.JVM.Ring.Endpoints))*pollNode, pollSteady)
+	default:
+		return pollSteady
 	}
 }
 

@@ -129,10 +129,14 @@ func (p *pass) jvmPhase() jvmPhase {
 
 // Limits in time. They are the agent's own; none is part of the API.
 const (
-	// pollStarting is how often a JVM is asked while something is expected to change, pollSteady
-	// while nothing is.
+	// pollStarting is how often a JVM is asked while something is expected to change of the node,
+	// pollChanging while something changes in the ring, or has within changing, and pollSteady
+	// while nothing does. Each node of a ring that changes adds pollNode: a view of it costs more.
 	pollStarting = 500 * time.Millisecond
+	pollChanging = time.Second
+	pollNode     = 4 * time.Millisecond
 	pollSteady   = 5 * time.Second
+	changing     = time.Minute
 
 	// answerTolerance is how long a JVM may miss questions and count as answering.
 	answerTolerance = 15 * time.Second
