@@ -113,7 +113,7 @@ func TestInspectDecidesAndWritesNothing(t *testing.T) {
 			t.Errorf("write %+v says nothing", w)
 		}
 	}
-	if m := r.known(orders); m.line != "" || !m.last.IsZero() {
+	if m := r.known(orders); m.line != "" || !m.rest.IsZero() {
 		t.Error("the passes of the cluster were disturbed")
 	}
 }

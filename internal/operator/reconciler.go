@@ -31,16 +31,20 @@ import (
 
 const (
 	// passMoment is the least time between two passes of one cluster: what happens within it is
-	// seen by one. Of passes that follow so closely there are passBurst, and then one in each
-	// passInterval: steps in which agents and operator answer each other are short, and what
-	// happens all the time costs no more.
-	passMoment   = 200 * time.Millisecond
-	passBurst    = 5
-	passInterval = time.Second
+	// seen by one. Passes that take long to decide are made less often, so that those of one
+	// cluster use at most one part in passShare of a processor, whatever happens to it.
+	passMoment = 200 * time.Millisecond
+	passShare  = 5
+	// passBurst is how many passes that write may follow so closely; then there is one in each
+	// passInterval. Steps in which agents and operator answer each other are short, and two who
+	// undo each other's writes do not use up the API server.
+	passBurst    = 20
+	passInterval = 500 * time.Millisecond
 	// behindPause is when to look again if the event that the cache waits for is lost.
 	behindPause = 2 * time.Second
-	// longestPause is the longest time between two passes that fail, if nothing happens to the
-	// cluster in between.
+	// firstPause and longestPause are the times between two passes that fail, if nothing happens to
+	// the cluster in between.
+	firstPause   = time.Second
 	longestPause = time.Minute
 )
 
@@ -71,9 +75,10 @@ type memory struct {
 	// running holds what has its turn: a pass, or a request for the plan.
 	running chan struct{}
 	store   consistency.Store
-	last    time.Time
-	pace    *rate.Limiter
-	line    string
+	// rest is until when no pass is made, and pace what is left of those that may write.
+	rest time.Time
+	pace *rate.Limiter
+	line string
 	// failures are passes in a row that have failed, under the spec of a generation.
 	failures   int
 	generation int64
@@ -109,6 +114,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if left := m.left(started); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
+	decided, wrote := time.Time{}, false
+	defer func() { m.made(started, decided, wrote) }()
 	snapshot, err := r.Reader.Cluster(ctx, key, &m.store)
 	switch {
 	case errors.Is(err, observe.ErrBehind):
@@ -130,10 +137,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		m.generation, m.failures = snapshot.Cluster.Generation, 0
 	}
 	plan := r.decide(snapshot, started)
+	decided = r.Now()
 	confirm := func(ctx context.Context) error { return r.Reader.Confirm(ctx, snapshot, &m.store) }
 	done := r.Writer.Do(ctx, snapshot, plan, confirm, &m.store)
 	next := statusAfter(snapshot, plan, done, started)
-	published := r.publish(ctx, snapshot, next, &m.store)
+	told, published := r.publish(ctx, snapshot, next, &m.store)
+	wrote = told || len(plan.Writes) > 0
 	r.Metrics.Observe(key, status.Samples(snapshot, next, r.Now()), plan.Writes[:done.Done], r.Now().Sub(started))
 	raced, failed := sorted(done.Err, done.Rejected, published, r.show(key, snapshot, plan, next, started))
 	again := m.again(plan.Wake, raced, failed)
@@ -182,25 +191,25 @@ func (m *memory) again(wake time.Duration, raced, failed error) time.Duration {
 	return wake
 }
 
-// left says for how long the next pass has to wait; if it has not, it is counted.
+// left says for how long the next pass has to wait.
 func (m *memory) left(now time.Time) time.Duration {
-	if left := m.last.Add(passMoment).Sub(now); left > 0 {
-		return left
-	}
 	turn := m.pace.ReserveN(now, 1)
-	left := turn.DelayFrom(now)
-	if left > 0 {
-		turn.CancelAt(now)
-		return left
+	defer turn.CancelAt(now)
+	return max(m.rest.Sub(now), turn.DelayFrom(now))
+}
+
+// made counts a pass, also one whose writes were refused.
+func (m *memory) made(started, decided time.Time, wrote bool) {
+	m.rest = started.Add(max(passMoment, passShare*decided.Sub(started)))
+	if wrote {
+		m.pace.AllowN(started, 1)
 	}
-	m.last = now
-	return 0
 }
 
 // failed counts a pass that has failed, and says when to try again.
 func (m *memory) failed() time.Duration {
 	const doublings = 6 // 64 s, more than the longest
-	pause := min(passInterval<<min(m.failures, doublings), longestPause)
+	pause := min(firstPause<<min(m.failures, doublings), longestPause)
 	m.failures++
 	return pause
 }
@@ -231,11 +240,11 @@ func statusAfter(s *facts.Snapshot, plan plan.Plan, done act.Result, now time.Ti
 
 // publish writes the status if it says something else than the one that is there, and tells people
 // what has changed: whoever's write is taken tells it, so that another operator, or the next one,
-// does not.
+// does not. It says whether there was something to write.
 func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, next v1alpha1.CassandraClusterStatus,
-	store *consistency.Store) error {
+	store *consistency.Store) (bool, error) {
 	if equality.Semantic.DeepEqual(next, s.Cluster.Status) || released(s) {
-		return nil
+		return false, nil
 	}
 	updated := s.Cluster.DeepCopy()
 	updated.Status = next
@@ -244,7 +253,7 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, next v1alph
 	patch := client.MergeFromWithOptions(s.Cluster.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	if err := r.Status.Status().Patch(ctx, updated, patch,
 		client.FieldOwner(v1alpha1.FieldManagerOperator)); err != nil {
-		return client.IgnoreNotFound(err)
+		return true, client.IgnoreNotFound(err)
 	}
 	store.Wrote(consistency.Key{Kind: "CassandraCluster", Namespace: updated.Namespace, Name: updated.Name},
 		updated.UID, updated.ResourceVersion)
@@ -255,7 +264,7 @@ func (r *Reconciler) publish(ctx context.Context, s *facts.Snapshot, next v1alph
 		}
 		r.Writer.Recorder.Eventf(updated, related, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}
-	return nil
+	return true, nil
 }
 
 // released says that a cluster is being deleted and no longer held by us: its status interests

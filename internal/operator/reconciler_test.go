@@ -159,7 +159,7 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 		c := newClockwork(t)
 		c.writes = broken
 		c.pauses(t, 8)
-		c.now = c.now.Add(-longestPause + passInterval) // an event wakes the cluster a second after the last pass
+		c.now = c.now.Add(-longestPause + firstPause) // an event wakes the cluster a second after the last pass
 		c.writes = nil
 		if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders}); err != nil {
 			t.Fatal(err)
@@ -172,38 +172,44 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 	})
 }
 
-// Passes of a burst of events follow on each other after a moment, those of events that do not end
-// once in an interval.
-func TestPassesInABurstFollowClosely(t *testing.T) {
+// With events that do not end, passes that write nothing follow on each other after a moment, those
+// that write in a burst and then once in an interval, and long ones after many times what they
+// took.
+func TestPassesAreMadeByWhatTheyCost(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrote  bool
+		took   time.Duration
+		passes int
+		within time.Duration
+	}{
+		"those that write nothing": {passes: 2*passBurst + 1, within: 2 * passBurst * passMoment},
+		"those that write a few":   {wrote: true, passes: passBurst, within: (passBurst - 1) * passMoment},
+		"those that write":         {wrote: true, passes: 4 * passBurst, within: 3 * passBurst * passInterval},
+		"long ones":                {took: passMoment, passes: 4, within: 3 * passShare * passMoment},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := (&memories{}).memory(orders), at()
+			for n := range c.passes {
+				for left := m.left(now); left > 0; left = m.left(now) {
+					now = now.Add(left)
+				}
+				m.made(now, now.Add(c.took), c.wrote)
+				if n < c.passes-1 {
+					now = now.Add(c.took)
+				}
+			}
+			if got := now.Sub(at()).Round(time.Millisecond); got != c.within {
+				t.Errorf("%d passes within %v, want %v", c.passes, got, c.within)
+			}
+		})
+	}
 	c := newClockwork(t)
-	began, passes := c.now, []time.Duration{}
-	for c.now.Sub(began) < 3*passInterval+passMoment {
-		result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.memory(orders).last.Equal(c.now) {
-			passes = append(passes, c.now.Sub(began).Round(time.Millisecond))
-			c.now = c.now.Add(time.Millisecond) // the next event
-			continue
-		}
-		c.now = c.now.Add(result.RequeueAfter)
+	request := ctrl.Request{NamespacedName: orders}
+	if _, err := c.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
 	}
-	var want []time.Duration
-	for n := range passBurst {
-		want = append(want, time.Duration(n)*passMoment)
-	}
-	want = append(want, passInterval, 2*passInterval, 3*passInterval)
-	if !slices.Equal(passes, want) {
-		t.Errorf("passes after %v, want %v", passes, want)
-	}
-	c.now = c.now.Add(passBurst * passInterval)
-	for n := range passBurst {
-		if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: orders}); err != nil ||
-			!c.memory(orders).last.Equal(c.now) {
-			t.Fatalf("after a rest, pass %d is not made (%v)", n, err)
-		}
-		c.now = c.now.Add(passMoment)
+	if result, err := c.Reconcile(t.Context(), request); err != nil || result.RequeueAfter != passMoment {
+		t.Errorf("a pass at once after another one: %v, %v", result, err)
 	}
 }
 
@@ -220,7 +226,8 @@ func TestWhoeverWritesTheStatusTellsWhatHasChanged(t *testing.T) {
 	decided := plan.Plan{Stalled: &plan.Stall{Reason: v1alpha1.ReasonNameTaken},
 		Blocked: []v1alpha1.BlockedStep{{Step: "Join", Reason: v1alpha1.BlockedMemberDown, Nodes: []string{"n1"}}}}
 	publish := func() error {
-		return c.publish(t.Context(), s, statusAfter(s, decided, act.Result{}, c.now), &consistency.Store{})
+		_, err := c.publish(t.Context(), s, statusAfter(s, decided, act.Result{}, c.now), &consistency.Store{})
+		return err
 	}
 	want := told{"StepBlocked of orders, node n1", "Stalled of orders"}
 	if err := publish(); err != nil || !slices.Equal(*c.told, want) {
@@ -245,7 +252,7 @@ func TestAStatusThatSaysTheSameIsNotWritten(t *testing.T) {
 	next := *s.Cluster.Status.DeepCopy()
 	next.Repair.Oldest.Deadline = metav1.NewTime(time.Unix(1e9, 0).UTC())
 	r := &Reconciler{Status: reading(t)}
-	if err := r.publish(t.Context(), s, next, &consistency.Store{}); err != nil {
-		t.Error(err)
+	if wrote, err := r.publish(t.Context(), s, next, &consistency.Store{}); wrote || err != nil {
+		t.Errorf("written: %v, %v", wrote, err)
 	}
 }

@@ -27,14 +27,18 @@ func standby() trial.Act {
 }
 
 func freeze(until func(*world.World) bool, within time.Duration, kinds ...string) trial.Act {
+	return freezeAfter(100*time.Millisecond, until, within, kinds...) // it has seen everything up to here
+}
+
+func freezeAfter(d time.Duration, until func(*world.World) bool, within time.Duration, kinds ...string) trial.Act {
 	return trial.Act{Name: "the view of the standby stands still", Do: func(w *world.World) error {
-		w.Line.RunFor(100 * time.Millisecond) // it has seen everything up to here
+		w.Line.RunFor(d)
 		w.Operators()[1].Freeze(kinds...)
 		return nil
 	}, Until: until, Within: within}
 }
 
-// failover makes the standby the leader; its view continues a minute later.
+// failover makes the standby the leader; its view continues a while later.
 func failover() []trial.Act {
 	return []trial.Act{
 		{Name: "the standby leads", Do: func(w *world.World) error {
@@ -43,7 +47,7 @@ func failover() []trial.Act {
 			}
 			w.Operators()[0].Kill()
 			w.Operators()[0].Lead()
-			w.Line.RunFor(time.Minute)
+			w.Line.RunFor(45 * time.Second) // a budget that was left closed is opened within a minute
 			return nil
 		}},
 		{Name: "its view continues", Do: func(w *world.World) error { w.Operators()[0].Thaw(); return nil },
@@ -71,7 +75,8 @@ func recreated(t *testing.T, kinds ...string) *trial.Scenario {
 		}
 	}
 	gone := func(w *world.World) bool { return trial.Cluster(w) == nil }
-	s = s.With(s.Name, "create again", freeze(gone, 20*time.Minute, kinds...))
+	// It has seen that no pod is left, and not yet that the claims go.
+	s = s.With(s.Name, "create again", freezeAfter(40*time.Millisecond, gone, 20*time.Minute, kinds...))
 	return s.With(s.Name, "", failover()...)
 }
 
