@@ -69,8 +69,8 @@ const (
 	// OperationSetRoles gives the system keyspaces arguments.replication, makes the superuser of
 	// arguments.superuserSecret and the operator's role, and locks helenus_root and cassandra.
 	OperationSetRoles OperationType = "SetRoles"
-	// OperationProveLogin logs in at the node as the superuser of arguments.superuserSecret and as
-	// the operator's role.
+	// OperationProveLogin logs in at the node as the superuser of arguments.superuserSecret and,
+	// unless arguments.superuserAlone, as the operator's role.
 	OperationProveLogin OperationType = "ProveLogin"
 	// OperationSetPassword gives the superuser of arguments.superuserSecret the password that is
 	// there: by the one before, password.old, unless it works already.
@@ -139,6 +139,7 @@ const (
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['StageTables', 'LoadTables']) == (has(self.arguments) && has(self.arguments.restore))`,message=`arguments.restore is required for StageTables and LoadTables, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Truncate' || has(self.arguments) && has(self.arguments.tables)`,message=`arguments.tables is required for Truncate`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Decommission' || !has(self.arguments) || !has(self.arguments.force)`,message=`arguments.force is for Decommission alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'ProveLogin' || !has(self.arguments) || !has(self.arguments.superuserAlone)`,message=`arguments.superuserAlone is for ProveLogin alone`
 type OperationIntent struct {
 	Intent `json:",inline"`
 
@@ -307,6 +308,10 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	SuperuserSecret string `json:"superuserSecret,omitempty"`
+
+	// SuperuserAlone has ProveLogin ask nothing of other roles: their passwords have not changed.
+	// +optional
+	SuperuserAlone bool `json:"superuserAlone,omitempty"`
 
 	// Roles are what KeepRoles is about.
 	// +optional

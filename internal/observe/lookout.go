@@ -19,7 +19,7 @@ import (
 // lookEvery is how often the Secrets of people are looked at between passes, and looksASecond how
 // many there are of such looks in a second at most, of all clusters together.
 const (
-	lookEvery    = 5 * time.Second
+	lookEvery    = 2 * time.Second
 	looksASecond = 10
 )
 

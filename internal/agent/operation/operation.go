@@ -36,6 +36,8 @@ type JVM interface {
 	// superuser its password by the one before.
 	SetRoles(ctx context.Context, logins cassandra.Logins, least map[string]int32) (message string, err error)
 	ProveLogin(ctx context.Context, logins cassandra.Logins) error
+	// ProvePassword is nil if the node lets the superuser in, and refuses his password before.
+	ProvePassword(ctx context.Context, superuser cassandra.Login, old string) error
 	SetPassword(ctx context.Context, logins cassandra.Logins) (message string, err error)
 	// KeepRoles makes roles of applications, or makes them so, as a superuser.
 	KeepRoles(ctx context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (message string, err error)

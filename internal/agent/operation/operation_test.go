@@ -251,6 +251,10 @@ func (f *fake) ProveLogin(_ context.Context, logins cassandra.Logins) error {
 	return f.call("prove %v", logins)
 }
 
+func (f *fake) ProvePassword(_ context.Context, superuser cassandra.Login, old string) error {
+	return f.call("prove %v, not %s", superuser, old)
+}
+
 func TestEveryTypeCanBeCarriedOut(t *testing.T) {
 	var known []v1alpha1.OperationType
 	for _, k := range operation.Kinds {
@@ -330,6 +334,9 @@ func TestOperations(t *testing.T) {
 			"no Secret other", true},
 		"login": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, nil,
 			"prove {{Owner a} {helenus_root r} {helenus_operator o} a0}", "Owner and helenus_operator log in", false},
+		"login of the superuser": {v1alpha1.OperationProveLogin,
+			arguments{SuperuserSecret: "people", SuperuserAlone: true}, nil,
+			"prove {Owner a}, not a0", "Owner logs in", false},
 		"password": {v1alpha1.OperationSetPassword, arguments{SuperuserSecret: "people"}, nil,
 			"set password {{Owner a} {helenus_root r} {helenus_operator o} a0}", "set", false},
 		"password that is unknown": {v1alpha1.OperationSetPassword, arguments{SuperuserSecret: "people"}, func(f *fake) {

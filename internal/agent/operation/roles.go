@@ -31,6 +31,9 @@ func proveLogin(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if t.arguments.SuperuserAlone {
+		return logins.Superuser.User + " logs in", t.JVM.ProvePassword(ctx, logins.Superuser, logins.Old)
+	}
 	return fmt.Sprintf("%s and %s log in, %s and %s are refused", logins.Superuser.User, logins.Operator.User,
 		v1alpha1.RoleDefault, logins.Root.User), t.JVM.ProveLogin(ctx, logins)
 }

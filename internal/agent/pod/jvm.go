@@ -250,6 +250,11 @@ func (j *JVM) ProveLogin(ctx context.Context, logins cassandra.Logins) error {
 	return cql.ProveLogin(ctx, roleNode{j}, logins)
 }
 
+// ProvePassword is nil if the node lets the superuser in, and refuses his password before.
+func (j *JVM) ProvePassword(ctx context.Context, superuser cassandra.Login, old string) error {
+	return cql.ProvePassword(ctx, roleNode{j}, superuser, old)
+}
+
 // SetPassword gives the superuser of the logins its password, by the one before.
 func (j *JVM) SetPassword(ctx context.Context, logins cassandra.Logins) (string, error) {
 	return cql.SetPassword(ctx, roleNode{j}, logins)

@@ -358,27 +358,46 @@ func SetPassword(ctx context.Context, n RoleNode, l cassandra.Logins) (string, e
 // ProveLogin is nil if a node lets those in whom SetRoles has made, and refuses those whose
 // password others know, and the password that the superuser had before.
 func ProveLogin(ctx context.Context, n RoleNode, l cassandra.Logins) error {
-	if err := errors.Join(l.Check(), n.InvalidateAuthCaches(ctx)); err != nil {
+	if err := l.Check(); err != nil {
 		return err
 	}
-	for _, login := range []cassandra.Login{l.Superuser, l.Operator} {
-		if err := proveLogin(ctx, n, login, login == l.Superuser); err != nil {
-			return fmt.Errorf("log in as %s: %w", login.User, err)
+	if err := ProvePassword(ctx, n, l.Superuser, l.Old); err != nil {
+		return err
+	}
+	if err := proveLogin(ctx, n, l.Operator, false); err != nil {
+		return fmt.Errorf("log in as %s: %w", l.Operator.User, err)
+	}
+	for _, login := range []cassandra.Login{{User: v1alpha1.RoleDefault, Password: v1alpha1.RoleDefault}, l.Root} {
+		if err := proveRefused(ctx, n, login); err != nil {
+			return err
 		}
 	}
-	known := []cassandra.Login{{User: v1alpha1.RoleDefault, Password: v1alpha1.RoleDefault}, l.Root}
-	if l.Old != "" && l.Old != l.Superuser.Password {
-		known = append(known, cassandra.Login{User: l.Superuser.User, Password: l.Old})
+	return nil
+}
+
+// ProvePassword is nil if a node lets the superuser in, and refuses the password that he had
+// before, if he had another one.
+func ProvePassword(ctx context.Context, n RoleNode, superuser cassandra.Login, old string) error {
+	if err := n.InvalidateAuthCaches(ctx); err != nil {
+		return err
 	}
-	for _, login := range known {
-		s, err := n.LogIn(ctx, login)
-		if err == nil {
-			s.Close()
-			return fmt.Errorf("role %s logs in with a password that others know", login.User)
-		}
-		if !errors.Is(err, ErrRefused) {
-			return fmt.Errorf("see that %s is refused: %w", login.User, err)
-		}
+	if err := proveLogin(ctx, n, superuser, true); err != nil {
+		return fmt.Errorf("log in as %s: %w", superuser.User, err)
+	}
+	if old == "" || old == superuser.Password {
+		return nil
+	}
+	return proveRefused(ctx, n, cassandra.Login{User: superuser.User, Password: old})
+}
+
+func proveRefused(ctx context.Context, n RoleNode, login cassandra.Login) error {
+	s, err := n.LogIn(ctx, login)
+	switch {
+	case err == nil:
+		s.Close()
+		return fmt.Errorf("role %s logs in with a password that others know", login.User)
+	case !errors.Is(err, ErrRefused):
+		return fmt.Errorf("see that %s is refused: %w", login.User, err)
 	}
 	return nil
 }

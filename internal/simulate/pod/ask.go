@@ -244,6 +244,11 @@ func (j *jvmHost) ProveLogin(ctx context.Context, logins product.Logins) error {
 	return cql.ProveLogin(ctx, roleNode{j}, logins)
 }
 
+// ProvePassword is what the real one does, at the node of this pod.
+func (j *jvmHost) ProvePassword(ctx context.Context, superuser product.Login, old string) error {
+	return cql.ProvePassword(ctx, roleNode{j}, superuser, old)
+}
+
 // SetPassword is what the real one does, at the node of this pod.
 func (j *jvmHost) SetPassword(ctx context.Context, logins product.Logins) (string, error) {
 	return cql.SetPassword(ctx, roleNode{j}, logins)

@@ -205,16 +205,19 @@ func (s *Step) ResizePod(n *facts.Node, to v1alpha1.PodSettings, live bool, why 
 		Why: why})
 }
 
+// soon is when to look again after a Secret was written: nobody is told that it has changed.
+const soon = 200 * time.Millisecond
+
 // CopyPassword has the Secret of the applied superuser become what that of the superuser is.
 func (s *Step) CopyPassword(why string) {
 	s.engine.draft.Write(CopyPassword(s.engine.view, true, why))
-	s.WakeIn(time.Second) // nobody is told of a Secret that has changed
+	s.WakeIn(soon)
 }
 
 // DropOldPassword has the Secret of the applied superuser forget the password before.
 func (s *Step) DropOldPassword(why string) {
 	s.engine.draft.Write(DropOldPassword(s.engine.view, why))
-	s.WakeIn(time.Second) // as above
+	s.WakeIn(soon)
 }
 
 // updateRecord changes the record of a node, and says whether there is one to change.

@@ -115,7 +115,9 @@ func unknownOn(v *assess.View, s *procedure.Step) string {
 // one before, which is forgotten at last.
 func prove(v *assess.View, s *procedure.Step) plan.Result {
 	names := s.Wave()
-	p := s.Run(operation(v, "login", v1alpha1.OperationProveLogin), names)
+	login := operation(v, "login", v1alpha1.OperationProveLogin)
+	login.Arguments.SuperuserAlone = true // the other roles have the passwords that they had
+	p := s.Run(login, names)
 	s.Describe(len(p.Finished), "proving the new password: %s", words.List(p.Waiting, 3))
 	applied := v.Passwords.Applied
 	switch {
