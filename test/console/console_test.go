@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // tab is a window of a browser that was let in.
 type tab struct {
-	*testing.T
+	testing.TB
 	ctx context.Context
 	*desk
 
@@ -44,7 +45,7 @@ type tab struct {
 }
 
 // open opens the console in a browser. The tests that need one are skipped where there is none.
-func open(t *testing.T, d *desk) *tab {
+func open(t testing.TB, d *desk) *tab {
 	t.Helper()
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -64,7 +65,7 @@ func open(t *testing.T, d *desk) *tab {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute) // of a machine that is very busy
 	t.Cleanup(cancel)
-	b := &tab{T: t, ctx: ctx, desk: d}
+	b := &tab{TB: t, ctx: ctx, desk: d}
 	chromedp.ListenTarget(ctx, b.listen)
 	// The clock stands still, and the clipboard is one that needs no permission.
 	world := fmt.Sprintf("Date.now = () => %d; Object.defineProperty(navigator, 'clipboard', "+
@@ -250,7 +251,7 @@ func TestPages(t *testing.T) {
 		"shop/broken/plan", "shop/broken/history", "shop/broken/operations", "shop/broken/configuration",
 		"shop/broken/node/broken-dc1-r1-0", "shop/broken/node/broken-dc1-r3-0"} {
 		t.Run(place, func(t *testing.T) {
-			b := &tab{T: t, ctx: b.ctx, desk: d}
+			b := &tab{TB: t, ctx: b.ctx, desk: d}
 			for _, scheme := range []string{"light", "dark"} {
 				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 					{Name: "prefers-color-scheme", Value: scheme}}))
@@ -457,4 +458,18 @@ func TestSize(t *testing.T) {
 	if err := w.Close(); err != nil || packed.Len() > 60<<10 {
 		t.Errorf("%d bytes, %v", packed.Len(), err)
 	}
+}
+
+// So is what is sent of a hundred nodes.
+func TestSizeOfAView(t *testing.T) {
+	text, err := json.Marshal(shown(hundred()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(text); err != nil || w.Close() != nil || packed.Len() > 200_000 {
+		t.Errorf("%d bytes, %v", packed.Len(), err)
+	}
+	t.Logf("%d bytes, compressed %d", len(text), packed.Len())
 }

@@ -93,7 +93,11 @@ func status(s *facts.Snapshot) v1alpha1.CassandraClusterStatus {
 }
 
 func healthy(name string, datacenters, nodes, tokens int) *inspectapi.View {
-	s := ring(name, datacenters, nodes, tokens)
+	return shown(ring(name, datacenters, nodes, tokens))
+}
+
+// shown is the view of a ring that is well.
+func shown(s *facts.Snapshot) *inspectapi.View {
 	p := plan.Plan{Steps: []plan.Report{{Step: "Ledger", Outcome: plan.Done}}}
 	return inspectapi.ViewOf(s, p, nil, status(s), inspectapi.Operator{Pod: "helenus-b", Version: "v1"},
 		func(n *facts.Node) bool { return n.CurrentAgent() != nil })
@@ -153,7 +157,7 @@ type desk struct {
 	*httptest.Server
 }
 
-func serve(t *testing.T, views ...*inspectapi.View) *desk {
+func serve(t testing.TB, views ...*inspectapi.View) *desk {
 	t.Helper()
 	all := map[string]*inspectapi.View{}
 	var briefs []inspectapi.Brief
@@ -211,7 +215,7 @@ func serve(t *testing.T, views ...*inspectapi.View) *desk {
 }
 
 // ends the server with the test.
-func (d *desk) ends(t *testing.T) {
+func (d *desk) ends(t testing.TB) {
 	server := d.Server
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -220,7 +224,7 @@ func (d *desk) ends(t *testing.T) {
 }
 
 // served is the endpoint as browsers reach it through a Service.
-func served(t *testing.T, views ...*inspectapi.View) *desk {
+func served(t testing.TB, views ...*inspectapi.View) *desk {
 	t.Helper()
 	d, leads := serve(t, views...), make(chan struct{})
 	close(leads)
@@ -230,7 +234,7 @@ func served(t *testing.T, views ...*inspectapi.View) *desk {
 	return d
 }
 
-func (d *desk) put(t *testing.T, v *inspectapi.View) {
+func (d *desk) put(t testing.TB, v *inspectapi.View) {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {

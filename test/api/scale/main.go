@@ -14,11 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"helenus.io/helenus/test/api/live"
 )
@@ -85,8 +82,6 @@ func run(ctx context.Context, o options, progress io.Writer) (*figures, error) {
 		return nil, fmt.Errorf("--clusters %d, --nodes-per-rack %d and --changes %d: there are 1 to 1000 clusters "+
 			"with 1 to 60 nodes in a rack, and a change or more", o.clusters, o.perRack, o.changes)
 	}
-	log.SetLogger(logr.Discard())
-	klog.SetLogger(logr.Discard())
 	var out *figures
 	_, err := live.With(ctx, "scale", false, progress, func(config *rest.Config, kubeconfig string) (int, error) {
 		var err error

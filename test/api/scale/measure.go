@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,8 +23,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -54,6 +58,11 @@ type bench struct {
 	heard    chan struct{}
 }
 
+func newBench(config *rest.Config, kubeconfig, folder string, o options, say func(string, ...any)) *bench {
+	return &bench{options: o, config: config, kubeconfig: kubeconfig, folder: folder, say: say,
+		appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
+}
+
 func measure(ctx context.Context, config *rest.Config, kubeconfig string, o options,
 	say func(string, ...any)) (out *figures, err error) {
 	folder, err := os.MkdirTemp("", "helenus-scale-")
@@ -63,8 +72,7 @@ func measure(ctx context.Context, config *rest.Config, kubeconfig string, o opti
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &bench{options: o, config: config, kubeconfig: kubeconfig, folder: folder, say: say,
-		appeared: map[string]time.Time{}, heard: make(chan struct{}, 1)}
+	b := newBench(config, kubeconfig, folder, o, say)
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -82,6 +90,8 @@ func measure(ctx context.Context, config *rest.Config, kubeconfig string, o opti
 
 // prepare installs the definitions, and has the fleet run.
 func (b *bench) prepare(ctx context.Context) error {
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	if _, err := envtest.InstallCRDs(b.config,
 		envtest.CRDInstallOptions{Paths: []string{b.definitions}, ErrorIfPathMissing: true}); err != nil {
 		return fmt.Errorf("install definitions: %w", err)
@@ -90,7 +100,9 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("make scheme: %w", err)
 	}
-	m, err := manager.New(b.config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	again := true // there may have been a bench in this process
+	m, err := manager.New(b.config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &again}})
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}

@@ -20,9 +20,9 @@ type operator struct {
 	ended   chan struct{} // closed when the process has ended
 }
 
-// startOperator runs the program against an API server; what it says goes into a file of the
-// folder.
-func startOperator(ctx context.Context, program, kubeconfig, folder string) (*operator, error) {
+// startOperator runs the program against an API server, with more flags than it needs if some are
+// given; what it says goes into a file of the folder.
+func startOperator(ctx context.Context, program, kubeconfig, folder string, more ...string) (*operator, error) {
 	o := &operator{log: filepath.Join(folder, "operator.log"), ended: make(chan struct{})}
 	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -30,8 +30,9 @@ func startOperator(ctx context.Context, program, kubeconfig, folder string) (*op
 	}
 	defer func() { _ = log.Close() }() // the process has its own
 	const anyPort = "127.0.0.1:0"
-	o.command = exec.CommandContext(ctx, program, "--agent-image", "helenus/agent:scale", "--leader-elect=false",
-		"--metrics-address", anyPort, "--health-address", anyPort, "--inspect-address", anyPort)
+	flags := []string{"--agent-image", "helenus/agent:scale", "--leader-elect=false", "--metrics-address", anyPort,
+		"--health-address", anyPort, "--inspect-address", anyPort}
+	o.command = exec.CommandContext(ctx, program, append(flags, more...)...)
 	o.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {

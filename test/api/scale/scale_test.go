@@ -13,13 +13,7 @@ import (
 // TestAFewClusters keeps the measurement able to run: what it measures counts with a hundred
 // clusters alone.
 func TestAFewClusters(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "helenus")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/helenus")
-	build.Dir = "../../.."
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the operator: %v\n%s", err, text)
-	}
-	o := options{operator: program, definitions: "../../../config/crd", clusters: 2, perRack: 1, changes: 4,
+	o := options{operator: build(t), definitions: "../../../config/crd", clusters: 2, perRack: 1, changes: 4,
 		idle: time.Second}
 	f, err := run(t.Context(), o, t.Output())
 	if err != nil {
@@ -29,6 +23,18 @@ func TestAFewClusters(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Log("\n" + f.markdown(o))
+}
+
+// build the operator's program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "helenus")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/helenus")
+	build.Dir = "../../.."
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the operator: %v\n%s", err, text)
+	}
+	return program
 }
 
 func TestPercentiles(t *testing.T) {
