@@ -83,7 +83,7 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full e2e-versions bench scale sweep sweep-full mutants lint verify
+.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full e2e-helm e2e-versions bench scale sweep sweep-full mutants lint verify
 TEST_PARTS := lint verify test-unit test-console test-api sweep test-cluster e2e
 
 test: ## Everything that must hold; needs root. A part that fails does not keep the others from running
@@ -138,13 +138,16 @@ e2e-full: local-tools $(TOOLS)/gotestsum ## All end-to-end tests, also those tha
 	cd test/e2e && $(E2E) -timeout 180m $(E2E_RUN) . \
 	  -full -report $(BIN)/e2e-report.md -commit $$(git rev-parse --short HEAD)
 
+e2e-helm: local-tools $(TOOLS)/gotestsum $(TOOLS)/helm ## The chart by Helm itself, beside a ring that serves: installed, upgraded, taken back, uninstalled, installed again
+	cd test/e2e && $(E2E) -timeout 60m -run '^TestHelm$$' . -helm $(TOOLS)/helm
+
 # Of each minor release that is supported the last patch that dev/localkube can run.
 KUBERNETES   ?= 1.34.4 1.35.4
 VERSIONS_RUN := TestThreeRacks|TestPodDeleted|TestAgentKilled|TestEvicted|TestStrangersAreRefused|TestNamespacesAreRestricted|TestNewerOperator
 
 e2e-versions: local-tools ## What may depend on Kubernetes, on each release that Helenus is tried on (an hour and more, since each is built first; KUBERNETES=1.34.4 is one)
 	@for v in $(KUBERNETES); do echo "== Kubernetes $$v"; \
-	  $(BIN)/localkube down && $(BIN)/localkube up --kubernetes-version $$v && $(MAKE) e2e RUN='$(VERSIONS_RUN)' || exit; \
+	  $(BIN)/localkube down && $(BIN)/localkube up --kubernetes-version $$v && $(MAKE) e2e RUN='$(VERSIONS_RUN)' && $(MAKE) e2e-helm || exit; \
 	done; $(BIN)/localkube down
 
 # Each commit does the next share of a sweep, so that they all come round. A share is the same points on a fast
@@ -204,6 +207,10 @@ tidy: ## go mod tidy in every module
 
 fmt: $(TOOLS)/golangci-lint ## Format all Go code
 	@for m in $(filter-out tools,$(MODULES)); do (cd $$m && $(TOOLS)/golangci-lint fmt --config $(CURDIR)/.golangci.yaml); done
+
+$(TOOLS)/helm: Makefile # the program has libraries of its own, which are not those of the chart's rendering
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) go install helm.sh/helm/v4/cmd/helm@v4.3.1
 
 $(TOOLS)/gremlins: tools/mutants/go.mod tools/mutants/go.sum
 	@mkdir -p $(TOOLS)

@@ -33,6 +33,7 @@ var (
 	full       = flag.Bool("full", false, "run all tests, not only those that are worth their time on every change")
 	report     = flag.String("report", "", "`file` to write into what clients saw of the rings")
 	commit     = flag.String("commit", "unknown", "`name` of what is tested, for the report")
+	helm       = flag.String("helm", "", "`program` of Helm, for the test of the chart")
 	keep       = flag.Bool("keep", false, "leave the namespaces of failed tests as they are, to look into them")
 )
 

@@ -16,6 +16,8 @@ import (
 
 // Cluster is a Kubernetes cluster that can be reached.
 type Cluster struct {
+	// Kubeconfig is the file that says it; empty for what kubectl would take.
+	Kubeconfig string
 	// Config is how, and as whom.
 	Config *rest.Config
 	// Client reads and writes objects, those of Helenus among them.
@@ -47,7 +49,7 @@ func Open(kubeconfig string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	return &Cluster{Config: config, Client: objects, Core: core}, nil
+	return &Cluster{Kubeconfig: kubeconfig, Config: config, Client: objects, Core: core}, nil
 }
 
 // Scheme knows the kinds of Kubernetes, of Helenus, and the definitions of kinds.
