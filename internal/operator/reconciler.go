@@ -122,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		ctrl.LoggerFrom(ctx).V(1).Info("waiting for the cache", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: behindPause}, nil
 	case err != nil:
+		wrote = true // it has asked the API server in vain, as a write would
 		pause := m.failed()
 		r.Metrics.Failed(key)
 		ctrl.LoggerFrom(ctx).Error(err, "observe the cluster", "again", pause.String())

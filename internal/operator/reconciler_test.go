@@ -135,6 +135,14 @@ func TestPassesThatFailAreMadeSlowerAndSlower(t *testing.T) {
 		c.reads = broken
 		want(t, "failing", c.pauses(t, 8), seconds(1, 2, 4, 8, 16, 32, 60, 60))
 	})
+	t.Run("reads that events ask for", func(t *testing.T) {
+		c := newClockwork(t)
+		c.reads = broken
+		before := c.memory(orders).pace.TokensAt(c.now)
+		if c.pauses(t, 1); c.memory(orders).pace.TokensAt(at()) != before-1 {
+			t.Error("a pass that cannot read costs nothing")
+		}
+	})
 	t.Run("until the spec changes", func(t *testing.T) {
 		c := newClockwork(t)
 		c.writes = broken

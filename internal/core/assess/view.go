@@ -294,7 +294,7 @@ func (v *View) DatacenterToStop() string {
 	return ""
 }
 
-// Withdraws says that a datacenter gives up its keyspaces, by the spec, or is no longer in it.
+// Withdraws says that a datacenter is to hold no keyspace, by the spec, or is no longer in it.
 func (v *View) Withdraws(datacenter string) bool {
 	dc := v.Datacenter(datacenter)
 	return dc == nil || dc.Withdraw != nil

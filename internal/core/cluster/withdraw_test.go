@@ -102,7 +102,7 @@ func (w *world) wantTraffic(want v1alpha1.ClientTraffic, nodes ...string) {
 func traceDatacenterLeaves(t *testing.T, s *trace) {
 	w := twoDatacenters(t)
 	s.ledger = w.snapshot.Ledger
-	s.say("The second datacenter gives up its keyspaces.")
+	s.say("The second datacenter is removed from the replication of its keyspaces.")
 	w.change(withdraws())
 	s.runUntilIdle(w, nil)
 	w.now = w.now.Add(12 * time.Second)
@@ -267,7 +267,7 @@ func (w *world) atStage(kind ledger.Kind, stage ledger.Stage) {
 	w.t.Fatalf("%s does not come to stage %s", kind, stage)
 }
 
-// A datacenter that gives up its keyspaces is neither added nor formed, whatever the ledger has
+// A datacenter that is to hold no keyspace is neither added nor formed, whatever the ledger has
 // forgotten: it does not open, and it leaves in the end.
 func TestALostLedgerWhileADatacenterLeaves(t *testing.T) {
 	stages := []struct {

@@ -67,10 +67,10 @@ func leaveScenarios() []*Scenario {
 				return client.IgnoreNotFound(deleteLedger(w))
 			}, Until: all(shrunk, recorded("r1-1")), Within: time.Hour},
 			to(2, all(grown, recorded("r1-0"), recorded("r1-1")))),
-		removeDatacenter("remove-datacenter", "a datacenter gives up its keyspaces while clients write there, and "+
-			"leaves", recommends("RemoveDatacenter"),
+		removeDatacenter("remove-datacenter", "a datacenter is removed from the replication of its keyspaces while "+
+			"clients write there, and leaves", recommends("RemoveDatacenter"),
 			Act{Name: "take it out", Do: respec(firstAlone), Until: shrunk, Within: 2 * time.Hour}),
-		removeDatacenter("remove-datacenter-back", "a datacenter is to give up its keyspaces, and stays after all "+
+		removeDatacenter("remove-datacenter-back", "a datacenter is to lose all replicas, and stays after all "+
 			"when they are repaired", repairedBy(6),
 			Act{Name: "keep it", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
 				s.Datacenters[1].Withdraw = nil
@@ -101,9 +101,9 @@ func repairedBy(nodes int) func(*world.World) bool {
 	}
 }
 
-// removeDatacenter is a datacenter that gives up its keyspaces and leaves, while clients write
-// there at LOCAL_QUORUM. The other one has missed what they wrote before, and so has one of its own
-// nodes.
+// removeDatacenter is a datacenter that is removed from all replication and leaves, while clients
+// write there at LOCAL_QUORUM. The other one has missed what they wrote before, and so has one of
+// its own nodes.
 func removeDatacenter(name, about string, until func(*world.World) bool, acts ...Act) *Scenario {
 	const rows = 20
 	both := map[string]int{"dc1": 3, "dc2": 3}

@@ -26,7 +26,7 @@ func (o *checker) below(wrap host) host {
 
 // takenDown judges an agent that takes a node from its clients, once they were let into its
 // datacenter: nobody asks for that but a roll-out, kubelet, when the container is to end, who
-// deletes the cluster, and who has the datacenter give up its keyspaces.
+// deletes the cluster, and who has the datacenter lose all replicas.
 func (o *checker) takenDown(s *pod.Sandbox, how string) {
 	c := get(o.w)
 	if c == nil || c.DeletionTimestamp != nil || c.UID != s.ClusterUID() ||

@@ -87,7 +87,7 @@ func withdrawn(v *assess.View, dc *v1alpha1.Datacenter, rules guard.Rules) *proc
 	keyspaces := guard.Withdrawn(dc.Withdraw, name, assess.KeyspacesOf(view))
 	nodes := nodesOf(v, dc.Name)
 	if len(keyspaces) == 0 && anyKnows(v, dc, name) {
-		return &procedure.Proposal{What: "datacenter " + dc.Name + " gives up its keyspaces",
+		return &procedure.Proposal{What: "datacenter " + dc.Name + " is removed from the replication of its keyspaces",
 			Wait: "until all members know the same keyspaces"}
 	}
 	if len(keyspaces) == 0 {
