@@ -10,6 +10,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/test/e2e/scene"
@@ -31,9 +33,13 @@ const (
 )
 
 // watches measures what the metrics of a node cost, which is a ring by itself: with a hundred
-// tables, and with a thousand of which the pages name a hundred.
+// tables, and with a thousand of which the pages name a hundred. A thousand tables have no room in
+// the memory of the sample.
 func (b *bench) watches(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) error {
-	_, err := b.form(ctx, shaped(sample, 1), func(ring *scene.Ring) error {
+	c := shaped(sample, 1)
+	c.Spec.Node.JVM.Heap = new(resource.MustParse("1536Mi"))
+	c.Spec.Node.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("4Gi")
+	_, err := b.form(ctx, c, func(ring *scene.Ring) error {
 		if err := ring.Fill(ctx, gocql.One); err != nil {
 			return err
 		}
