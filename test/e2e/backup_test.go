@@ -30,6 +30,12 @@ import (
 // the CassandraBackupStore main of it.
 func bucket(t *testing.T, ring *scene.Ring) store.Store {
 	t.Helper()
+	return bucketBehind(t, ring, func(service http.Handler) http.Handler { return service })
+}
+
+// bucketBehind is a bucket whose requests pass a handler first.
+func bucketBehind(t *testing.T, ring *scene.Ring, front func(service http.Handler) http.Handler) store.Store {
+	t.Helper()
 	route, err := net.Dial("udp", net.JoinHostPort(ring.Nodes(t.Context())[0].Status.Address, "9"))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +53,7 @@ func bucket(t *testing.T, ring *scene.Ring) store.Store {
 	if err := backend.CreateBucket("backups"); err != nil {
 		t.Fatal(err)
 	}
-	service := gofakes3.New(backend).Server()
+	service := front(gofakes3.New(backend).Server())
 	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") == "" {
