@@ -135,15 +135,39 @@ func TestTablesFromABackup(t *testing.T) {
 	}
 }
 
-// TestRestoredInAnotherShape: of a ring of three racks, which is gone, one of two nodes in a
-// datacenter of another name is made. Every row is there, and each node has all.
+// TestRestoredInAnotherShape: of a ring that is gone another one is made, with fewer nodes in a
+// datacenter of another name, with more nodes and one datacenter in place of two, or of the next
+// release line. Every row is there, and each node has what it owns.
 func TestRestoredInAnotherShape(t *testing.T) {
 	onlyInFull(t)
-	s, sample := open(t, "e2e-shape"), sampleOf(t, "demo.yaml")
+	withoutSharedRing(t)
+	for name, shape := range map[string]struct {
+		source, heir func(*v1alpha1.CassandraClusterSpec)
+	}{
+		"fewer": {func(*v1alpha1.CassandraClusterSpec) {}, func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].DatacenterName, s.Datacenters[0].Racks = "east", s.Datacenters[0].Racks[:2]
+		}},
+		"more": {func(s *v1alpha1.CassandraClusterSpec) {
+			second := s.Datacenters[0].DeepCopy()
+			second.Name, second.PlannedReplicationFactor, second.Racks = "dc2", 1, second.Racks[:1]
+			s.Datacenters = append(s.Datacenters, *second)
+		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = 2 }},
+		"newer": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine },
+			func(*v1alpha1.CassandraClusterSpec) {}},
+	} {
+		t.Run(name, func(t *testing.T) { restoredInAnotherShape(t, "e2e-shape-"+name, shape.source, shape.heir) })
+	}
+}
+
+func restoredInAnotherShape(t *testing.T, namespace string, one, other func(*v1alpha1.CassandraClusterSpec)) {
+	s, sample := open(t, namespace), sampleOf(t, "demo.yaml")
+	sample.Spec.Node.Placement.HostAntiAffinity = v1alpha1.HostAntiAffinityPreferred
+	formed := sample.DeepCopy()
+	one(&formed.Spec)
 	var source, heir *scene.Ring
 	var b *v1alpha1.CassandraBackup
-	took(t, "a ring of three racks has formed", func() (err error) {
-		source, err = s.Form(t.Context(), sample)
+	took(t, "a ring has formed", func() (err error) {
+		source, err = s.Form(t.Context(), formed)
 		return err
 	})
 	took(t, "rows are written", func() error { return source.Fill(t.Context(), gocql.All) })
@@ -153,11 +177,11 @@ func TestRestoredInAnotherShape(t *testing.T) {
 		return err
 	})
 	took(t, "it is deleted", func() error { return source.Delete(t.Context(), v1alpha1.ClaimDelete) })
-	dc := &sample.Spec.Datacenters[0]
-	dc.DatacenterName, dc.Racks, sample.Spec.ClusterName = "east", dc.Racks[:2], "smaller"
+	other(&sample.Spec)
+	sample.Spec.ClusterName = "another"
 	sample.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
 		Store: v1alpha1.StoreReference{Name: "main"}, Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: b.Status.ID}}
-	took(t, "a ring of two nodes is made from the backup", func() (err error) {
+	took(t, "another one is made from the backup", func() (err error) {
 		heir, err = s.Form(t.Context(), sample)
 		return err
 	})

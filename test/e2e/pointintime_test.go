@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -27,10 +28,11 @@ import (
 // killed, and then those of all three at once. The ring goes with everything that Kubernetes has of
 // it, and is made again in another namespace, by what the store has alone, as it was at a time in
 // the middle of the writes: every row is there that was acknowledged with a timestamp up to it, and
-// none of later.
+// none of later. That ring can be rolled out and grow as any other.
 func TestPointInTime(t *testing.T) {
 	onlyInFull(t)
 	s, sample := open(t, "e2e-time"), sampleOf(t, "demo.yaml")
+	sample.Spec.Node.Placement.HostAntiAffinity = v1alpha1.HostAntiAffinityPreferred
 	sample.Spec.Node.CassandraYaml = v1alpha1.Settings{"commitlog_segment_size": {Raw: []byte(`"2MiB"`)}}
 	var source *scene.Ring
 	took(t, "a ring of three racks has formed", func() (err error) {
@@ -120,6 +122,19 @@ func TestPointInTime(t *testing.T) {
 	}
 	took(t, "all rows of the backup are read at ALL through every node",
 		func() error { return heir.ReadBack(t.Context(), gocql.All) })
+	while(t, heir, servedThroughout, "the ring that was made is rolled out", func() error {
+		if err := heir.Edit(t.Context(), func(spec *v1alpha1.CassandraClusterSpec) {
+			spec.Node.CassandraYaml["commitlog_segment_size"] = v1alpha1.Value{Raw: []byte(`"4MiB"`)}
+		}); err != nil {
+			return err
+		}
+		return heir.RolledOut(t.Context(), rollingOut)
+	})
+	grow(t, heir, "the ring that was made grows", 2*len(nodes),
+		func(spec *v1alpha1.CassandraClusterSpec) { spec.Datacenters[0].NodesPerRack = 2 })
+	if now, err := heir.ReadTimed(t.Context()); err != nil || !maps.Equal(now, there) {
+		t.Errorf("afterwards it has %d of %d rows; %v", len(now), len(there), err)
+	}
 }
 
 // keepLogs has a schedule keep the commit logs of a ring, and waits until all nodes do.
