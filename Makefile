@@ -83,8 +83,8 @@ $(BIN)/images:
 	@cd dev/images && go build -o $@ .
 
 ## Test
-.PHONY: test test-unit test-console test-api compare test-cluster e2e e2e-full e2e-helm e2e-versions bench scale sweep sweep-full mutants lint verify
-TEST_PARTS := lint verify test-unit test-console test-api sweep test-cluster e2e
+.PHONY: test compile test-unit test-console test-api compare test-cluster e2e e2e-full e2e-helm e2e-versions bench scale sweep sweep-full mutants lint verify
+TEST_PARTS := lint verify compile test-unit test-console test-api sweep test-cluster e2e
 
 test: ## Everything that must hold; needs root. A part that fails does not keep the others from running
 	@failed=; \
@@ -95,6 +95,13 @@ test: ## Everything that must hold; needs root. A part that fails does not keep 
 	$(BIN)/localkube down || true; \
 	printf '\n== summary\n%s' "$$summary"; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# What a release has for other machines, which need not compile where it does on this one.
+ELSEWHERE := linux/arm64/... windows/amd64/kubectl-helenus darwin/arm64/kubectl-helenus
+
+compile: ## Compile the programs for another system or processor that is released, with each commit the next (ELSEWHERE=linux/arm64/... is one)
+	$(eval there = $(subst /, ,$(word $(shell echo $$(($(COMMITS) % $(words $(ELSEWHERE)) + 1))),$(ELSEWHERE))))
+	CGO_ENABLED=0 GOOS=$(word 1,$(there)) GOARCH=$(word 2,$(there)) go build -o /dev/null ./cmd/$(word 3,$(there))
 
 test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector where threads run
 	@failed=; for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -timeout 30m -race ./...) || failed="$$failed $$m"; done; \

@@ -251,7 +251,7 @@ func (l *Log) usage(s link) (used int64, others uint64, err error) {
 	if !is {
 		return info.Size(), 0, nil
 	}
-	return stat.Blocks * 512, stat.Nlink - 1, nil
+	return stat.Blocks * 512, uint64(stat.Nlink) - 1, nil //nolint:unconvert // of 32 bits on arm64
 }
 
 // follow the end of the log. When it has moved since the last look, all that was acknowledged
