@@ -149,7 +149,7 @@ e2e-helm: local-tools $(TOOLS)/gotestsum $(TOOLS)/helm ## The chart by Helm itse
 	cd test/e2e && $(E2E) -timeout 60m -run '^TestHelm$$' . -helm $(TOOLS)/helm
 
 # Of each minor release that is supported the last patch that dev/localkube can run.
-KUBERNETES   ?= 1.34.4 1.35.4
+KUBERNETES   ?= 1.34.4 1.35.4 1.36.3
 VERSIONS_RUN := TestThreeRacks|TestPodDeleted|TestAgentKilled|TestEvicted|TestStrangersAreRefused|TestNamespacesAreRestricted|TestNewerOperator
 
 e2e-versions: local-tools ## What may depend on Kubernetes, on each release that Helenus is tried on (an hour and more, since each is built first; KUBERNETES=1.34.4 is one)

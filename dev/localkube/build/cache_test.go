@@ -26,7 +26,7 @@ func TestMissing(t *testing.T) {
 }
 
 func TestEveryBinaryHasOneRecipe(t *testing.T) {
-	for _, binary := range All() {
+	for _, binary := range append(All(), Runtime()...) {
 		found := 0
 		for _, r := range recipes(release) {
 			if r.Packages[binary] != "" {
@@ -53,6 +53,7 @@ func TestFolderDependsOnTheRecipeAlone(t *testing.T) {
 		"flags":      func(r *recipe) { r.LDFlags += " -X a=b" },
 		"generation": func(r *recipe) { r.Generation++ },
 		"target":     func(r *recipe) { r.Target = "linux/riscv64" },
+		"module":     func(r *recipe) { r.Module = "example.com/x@v1.0.0" },
 		"source":     func(r *recipe) { r.Sources = map[string]string{"etcd/main.go": "package main"} },
 		"version":    func(r *recipe) { r.Version = versions.Kubernetes{Major: 1, Minor: 35, Patch: 5} },
 	} {

@@ -11,6 +11,7 @@ import (
 
 const (
 	kubernetesModule = "k8s.io/kubernetes"
+	containerdModule = "github.com/containerd/containerd/v2"
 	// stagingPrefix is how Kubernetes' own go.mod refers to the modules that it
 	// keeps in its tree and publishes separately.
 	stagingPrefix = "./staging/src/"
@@ -84,6 +85,26 @@ func addonsGoMod(upstream []byte, k versions.Kubernetes, addons map[string]strin
 		}
 	}
 	f.SortBlocks()
+	return format(f)
+}
+
+// moduleGoMod turns the go.mod of a module, given as PATH@VERSION, into that of one which requires
+// it: the module's programs are built with the libraries that upstream released them with.
+func moduleGoMod(upstream []byte, module string) ([]byte, error) {
+	path, version, _ := strings.Cut(module, "@")
+	f, err := modfile.Parse("go.mod", upstream, nil)
+	if err != nil {
+		return nil, fmt.Errorf("parse the go.mod of %s: %w", path, err)
+	}
+	if f.Module == nil || f.Module.Mod.Path != path {
+		return nil, fmt.Errorf("parse the go.mod of %s: it names another module", path)
+	}
+	if err := f.AddModuleStmt("localkube.build/module"); err != nil {
+		return nil, fmt.Errorf("name the build module: %w", err)
+	}
+	if err := f.AddRequire(path, version); err != nil {
+		return nil, fmt.Errorf("require %s: %w", path, err)
+	}
 	return format(f)
 }
 

@@ -115,6 +115,46 @@ func TestAddonsGoModPinsWhatKubernetesUses(t *testing.T) {
 	})
 }
 
+func TestModuleGoModKeepsWhatUpstreamUses(t *testing.T) {
+	const goMod = `module github.com/containerd/containerd/v2
+
+go 1.26.8
+
+require google.golang.org/grpc v1.83.2
+
+require k8s.io/api v0.36.3 // indirect
+`
+	content, err := moduleGoMod([]byte(goMod), "github.com/containerd/containerd/v2@v2.3.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requires, replaces, f := parse(t, content)
+	equal(t, "require", requires, map[string]string{
+		"github.com/containerd/containerd/v2": "v2.3.7",
+		"google.golang.org/grpc":              "v1.83.2",
+		"k8s.io/api":                          "v0.36.3",
+	})
+	if len(replaces) > 0 || f.Go.Version != "1.26.8" || f.Module.Mod.Path == "github.com/containerd/containerd/v2" {
+		t.Errorf("the module requires itself, or is of another language:\n%s", content)
+	}
+	for _, content := range []string{"module example.com/x\n", "<html>"} {
+		if _, err := moduleGoMod([]byte(content), "example.com/y@v1.0.0"); err == nil ||
+			!strings.Contains(err.Error(), "parse the go.mod of example.com/y") {
+			t.Errorf("%s: error %v, want one that names the module", content, err)
+		}
+	}
+}
+
+// One containerd is for all releases of Kubernetes, and is built once.
+func TestContainerdDoesNotDependOnKubernetes(t *testing.T) {
+	other := Open("/cache", versions.Kubernetes{Major: 1, Minor: 37, Patch: 2})
+	for _, binary := range Runtime() {
+		if a, b := Open("/cache", release).Path(binary), other.Path(binary); a != b {
+			t.Errorf("%s is in %s and in %s", binary, a, b)
+		}
+	}
+}
+
 func TestGoModRefusesAnotherLayout(t *testing.T) {
 	for name, content := range map[string]string{
 		"another module":      "module example.com/x\n\ngo 1.25\n",

@@ -24,6 +24,8 @@ const (
 	Pause             = "pause"
 	CoreDNS           = "coredns"
 	Provisioner       = "provisioner"
+	Containerd        = "containerd"
+	ContainerdShim    = "containerd-shim-runc-v2"
 )
 
 // APIOnly are the binaries of a bare API server.
@@ -36,10 +38,15 @@ func All() []string {
 		Pause}
 }
 
+// Runtime are the binaries of containerd, which most machines have by themselves.
+func Runtime() []string { return []string{Containerd, ContainerdShim} }
+
 // recipe says how one set of binaries is built. Its hash is part of the cache
 // key, so whatever changes the outcome must be a field.
 type recipe struct {
-	Name    string
+	Name string
+	// Module is what is built, as PATH@VERSION; if empty, Kubernetes or add-ons of it.
+	Module  string `json:",omitempty"`
 	Version versions.Kubernetes
 	// Generation is that of the rules by which go.mod is generated.
 	Generation int
@@ -60,6 +67,9 @@ type recipe struct {
 // source, and the compiler is quicker without it.
 var goFlags = []string{"-mod=mod", "-trimpath", "-gcflags=all=-dwarf=false"}
 
+// containerdTags leave out what no node here uses.
+const containerdTags = "no_btrfs,no_devmapper,no_zfs,no_rdt,no_systemd,no_tracing,urfave_cli_no_docs"
+
 // generation changes with the rules in module.go.
 const generation = 1
 
@@ -69,6 +79,7 @@ func recipes(k versions.Kubernetes) []recipe {
 	if newest, err := versions.Parse(versions.DefaultKubernetes); err == nil && k.Minor < newest.Minor {
 		addons = newest // they are clients, and those of today do not compile with earlier libraries
 	}
+	const target = runtime.GOOS + "/" + runtime.GOARCH
 	return []recipe{{
 		Name:    "kubernetes-" + k.String(),
 		Version: k, Generation: generation,
@@ -88,7 +99,7 @@ func recipes(k versions.Kubernetes) []recipe {
 		LDFlags: fmt.Sprintf("-s -w -X %[1]sgitVersion=v%[2]s -X %[1]sgitMajor=%[3]d -X %[1]sgitMinor=%[4]d -X "+
 			"%[1]sgitTreeState=clean",
 			version, k, k.Major, k.Minor),
-		Target: runtime.GOOS + "/" + runtime.GOARCH,
+		Target: target,
 	}, {
 		Name:    "addons-" + addons.String(),
 		Version: addons, Generation: generation,
@@ -103,8 +114,27 @@ func recipes(k versions.Kubernetes) []recipe {
 		Sources: map[string]string{"coredns/main.go": corednsMain, "provisioner/main.go": provisionerMain},
 		Flags:   goFlags,
 		LDFlags: "-s -w",
-		Target:  runtime.GOOS + "/" + runtime.GOARCH,
+		Target:  target,
+	}, {
+		Name:       "containerd-" + versions.Containerd,
+		Module:     containerdModule + "@v" + versions.Containerd,
+		Generation: generation,
+		Packages: map[string]string{
+			Containerd:     containerdModule + "/cmd/containerd",
+			ContainerdShim: containerdModule + "/cmd/containerd-shim-runc-v2",
+		},
+		Flags:   append(slices.Clone(goFlags), "-tags="+containerdTags),
+		LDFlags: "-s -w -X " + containerdModule + "/version.Version=v" + versions.Containerd,
+		Target:  target,
 	}}
+}
+
+// source is the module whose go.mod and go.sum the recipe starts from.
+func (r recipe) source() string {
+	if r.Module != "" {
+		return r.Module
+	}
+	return kubernetesModule + "@" + r.Version.Module()
 }
 
 // folder is the recipe's place in the cache.

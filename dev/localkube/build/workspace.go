@@ -56,23 +56,27 @@ func (w workspace) prepare(ctx context.Context, steps *step.Reporter) error {
 }
 
 func (w workspace) generate(ctx context.Context) error {
-	upstream, err := w.download(ctx, kubernetesModule+"@"+w.recipe.Version.Module())
+	source := w.recipe.source()
+	upstream, err := w.download(ctx, source)
 	if err != nil {
 		return err
 	}
 	goMod, err := os.ReadFile(upstream.GoMod)
 	if err != nil {
-		return fmt.Errorf("read the go.mod of %s: %w", kubernetesModule, err)
+		return fmt.Errorf("read the go.mod of %s: %w", source, err)
 	}
 	// Upstream's go.sum vouches for all third-party modules from the start.
 	goSum, err := os.ReadFile(filepath.Join(upstream.Dir, "go.sum"))
 	if err != nil {
-		return fmt.Errorf("read the go.sum of %s: %w", kubernetesModule, err)
+		return fmt.Errorf("read the go.sum of %s: %w", source, err)
 	}
 	var content []byte
-	if w.recipe.Addons == nil {
+	switch {
+	case w.recipe.Module != "":
+		content, err = moduleGoMod(goMod, w.recipe.Module)
+	case w.recipe.Addons == nil:
 		content, err = kubernetesGoMod(goMod, w.recipe.Version)
-	} else {
+	default:
 		content, err = addonsGoMod(goMod, w.recipe.Version, w.recipe.Addons)
 	}
 	if err != nil {

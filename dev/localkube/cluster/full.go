@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,13 +40,14 @@ const registryComponent = "registry"
 
 // upFull brings a cluster with nodes up.
 func (c *Cluster) upFull(ctx context.Context, o Options, version versions.Kubernetes, steps *step.Reporter) error {
-	if err := c.checkMachine(ctx, o, version, steps); err != nil {
+	binaries, err := c.checkMachine(ctx, o, version, steps)
+	if err != nil {
 		return err
 	}
-	if err := c.cache.Ensure(ctx, steps, build.All()); err != nil {
+	if err := c.cache.Ensure(ctx, steps, binaries); err != nil {
 		return err
 	}
-	if err := c.settle(o); err != nil {
+	if err := c.settle(o, binaries); err != nil {
 		return err
 	}
 	if err := c.installExecutable(ctx, o); err != nil {
@@ -63,36 +65,41 @@ func (c *Cluster) upFull(ctx context.Context, o Options, version versions.Kubern
 	return steps.Run(ctx, "DNS, storage and nodes", c.startNodes)
 }
 
-// checkMachine looks for what would fail later.
+// checkMachine looks for what would fail later, and says what binaries the cluster needs.
 func (c *Cluster) checkMachine(ctx context.Context, o Options, version versions.Kubernetes,
-	steps *step.Reporter) error {
+	steps *step.Reporter) ([]string, error) {
 	if err := preflight.Root(); err != nil {
-		return err
+		return nil, err
 	}
 	machine, err := preflight.ThisMachine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := preflight.Kernel(machine); err != nil {
-		return err
+		return nil, err
 	}
 	if err := preflight.Disk(string(c.dir), preflight.ClusterDisk, "a cluster"); err != nil {
-		return err
+		return nil, err
 	}
 	if err := preflight.Packages(ctx, steps); err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.checkBuild(ctx, o, build.All()); err != nil {
-		return err
+	binaries := build.All()
+	serves, err := preflight.Containerd(ctx, version)
+	if err != nil {
+		return nil, err
 	}
-	if err := preflight.Containerd(ctx, version); err != nil {
-		return err
+	if !serves {
+		binaries = append(binaries, build.Runtime()...)
+	}
+	if err := c.checkBuild(ctx, o, binaries); err != nil {
+		return nil, err
 	}
 	rules, err := preflight.ForwardRules(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return preflight.Firewall(machine, rules)
+	return binaries, preflight.Firewall(machine, rules)
 }
 
 // checkBuild looks for what a build needs, if there is something to build.
@@ -108,7 +115,7 @@ func (c *Cluster) checkBuild(ctx context.Context, o Options, binaries []string) 
 
 // settle records the cluster: for a new one it chooses the subnet and makes the
 // bridge at once, so that another cluster started now chooses another.
-func (c *Cluster) settle(o Options) error {
+func (c *Cluster) settle(o Options, binaries []string) error {
 	unlock, err := state.LockAll()
 	if err != nil {
 		return err
@@ -129,6 +136,10 @@ func (c *Cluster) settle(o Options) error {
 			APIPort: apiPort, EtcdPort: etcdPort, EtcdPeerPort: etcdPeerPort, ManagerPort: managerPort,
 			Subnet: plan.Octet(),
 		}
+	}
+	c.state.Containerd = ""
+	if slices.Contains(binaries, build.Containerd) {
+		c.state.Containerd = filepath.Dir(c.cache.Path(build.Containerd))
 	}
 	for i := len(c.state.Nodes) + 1; i <= o.Nodes; i++ {
 		c.state.Nodes = append(c.state.Nodes, nodeAt(i, o.Zones))

@@ -175,13 +175,16 @@ func (l life) call(name, node, target string) {
 }
 
 // TestLifeOfACluster brings a cluster up, does to its nodes what happens to
-// machines, takes it down, and compares the machine with what it was before.
+// machines, takes it down, and compares the machine with what it was before. KUBERNETES=1.36.3
+// chooses the release.
 func TestLifeOfACluster(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
 	ctx := context.Background()
-	o := Options{Name: fmt.Sprintf("life-%d", os.Getpid()), Nodes: 3, Zones: 3}
+	o := Options{
+		Name: fmt.Sprintf("life-%d", os.Getpid()), KubernetesVersion: os.Getenv("KUBERNETES"), Nodes: 3, Zones: 3,
+	}
 	dir, err := Locate(o.Name, "")
 	if err != nil {
 		t.Fatal(err)

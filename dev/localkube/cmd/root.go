@@ -17,9 +17,10 @@ import (
 const long = `localkube runs a real Kubernetes on one Linux machine, without Docker.
 
 It compiles Kubernetes, etcd, CoreDNS and a storage provisioner once from the Go
-module proxy, takes containerd, runc and the CNI plugins from Debian, and runs
-each node in namespaces of its own. Images come from a registry on this machine
-that "localkube load" fills; no pod reaches the internet.
+module proxy, takes containerd, runc and the CNI plugins from Debian (compiles
+containerd 2 for Kubernetes 1.36 and later), and runs each node in namespaces of
+its own. Images come from a registry on this machine that "localkube load"
+fills; no pod reaches the internet.
 
   localkube up                 three nodes in three zones      (needs root)
   localkube up --api-only      etcd and the API server alone   (any user)

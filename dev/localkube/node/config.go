@@ -15,10 +15,12 @@ const (
 	cniDir     = configDir + "/cni"
 	certsDir   = configDir + "/certs.d"
 	binDir     = "/run/localkube/bin"
+	runtimeDir = "/run/localkube/runtime"
 	containerd = "/run/containerd/containerd.sock"
 )
 
-// containerdConfig is accepted by containerd 1.6 and, migrated by itself, by 2.
+// containerdConfig is accepted by containerd 1.6 and, migrated by itself, by 2: `containerd config
+// dump` of 2.3.7 gives every setting in its new place.
 //
 // restrict_oom_score_adj: without CAP_SYS_RESOURCE, which virtual machines and
 // containers often lack, every sandbox would fail to start otherwise.

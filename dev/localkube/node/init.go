@@ -18,6 +18,10 @@ import (
 // restartPause keeps a daemon that fails at once from being started in a loop.
 const restartPause = time.Second
 
+// daemonPath begins where containerd must find its shim: that of another release may be in
+// /usr/bin.
+const daemonPath = runtimeDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // daemon is a program that runs as long as the node.
 type daemon struct {
 	name string
@@ -139,7 +143,7 @@ func (d *daemon) start() error {
 	}
 	p, err := os.StartProcess(d.path, append([]string{d.name}, d.args...), &os.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"},
+		Env:   []string{"PATH=" + daemonPath, "HOME=/root"},
 		Files: []*os.File{null, d.log, d.log},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

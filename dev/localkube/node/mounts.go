@@ -25,6 +25,9 @@ func mountAll(s Spec) error {
 		"/run/localkube/config": s.Config,
 		"/run/localkube/bin":    s.Bin,
 	}
+	if s.Runtime != "" {
+		sources[runtimeDir] = s.Runtime
+	}
 	for _, name := range diskFolders {
 		sources[diskTarget(name)] = filepath.Join(s.Disk, name)
 	}

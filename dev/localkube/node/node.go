@@ -33,8 +33,10 @@ type Spec struct {
 	Logs   string `json:"logs"`
 	// Bin is the folder of kubelet and kube-proxy.
 	Bin string `json:"bin"`
-	// Containerd is the path of the daemon.
+	// Containerd is the path of the daemon; Runtime is the folder of one that was built for the
+	// node.
 	Containerd string `json:"containerd"`
+	Runtime    string `json:"runtime,omitempty"`
 	// Minor release of Kubernetes: 35 of 1.35.4.
 	Minor int `json:"minor"`
 }
@@ -192,9 +194,9 @@ func (n Node) prepare() error {
 	if err := n.credentials(); err != nil {
 		return err
 	}
-	containerdPath, err := exec.LookPath("containerd")
+	containerdPath, err := n.containerd()
 	if err != nil {
-		return fmt.Errorf("find containerd: %w", err)
+		return err
 	}
 	cniBin, err := CNIPlugins()
 	if err != nil {
@@ -207,7 +209,7 @@ func (n Node) prepare() error {
 	spec, err := json.Marshal(Spec{
 		Name: n.Node.Name, Zone: n.Node.Zone, Index: n.Node.Index, Subnet: n.Cluster.Subnet,
 		Config: n.config(""), Disk: n.disk(), Logs: filepath.Dir(n.Dir.Log(n.Node.Name + "/node")),
-		Bin: n.Bin, Containerd: containerdPath, Minor: release.Minor,
+		Bin: n.Bin, Containerd: containerdPath, Runtime: n.Cluster.Containerd, Minor: release.Minor,
 	})
 	if err != nil {
 		return fmt.Errorf("describe the node: %w", err)
@@ -225,6 +227,18 @@ func (n Node) prepare() error {
 		}
 	}
 	return nil
+}
+
+// containerd is where the node will find the daemon.
+func (n Node) containerd() (string, error) {
+	if n.Cluster.Containerd != "" {
+		return runtimeDir + "/containerd", nil
+	}
+	path, err := exec.LookPath("containerd")
+	if err != nil {
+		return "", fmt.Errorf("find containerd: %w", err)
+	}
+	return path, nil
 }
 
 // credentials gives the node its own identity, and only that.

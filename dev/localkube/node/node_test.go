@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"helenus.io/helenus/dev/localkube/network"
+	"helenus.io/helenus/dev/localkube/state"
 )
 
 const hybrid = `24 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -82,6 +83,23 @@ func TestCNIConfigIsJSONWithTheNodesRange(t *testing.T) {
 	}
 	if got := c.Plugins[0].IPAM.Ranges[0][0].Subnet; got != "10.250.67.0/24" {
 		t.Errorf("pods of node 3 are in %s, want 10.250.67.0/24", got)
+	}
+}
+
+func TestContainerdIsTheOneThatWasBuilt(t *testing.T) {
+	machine := t.TempDir()
+	if err := os.WriteFile(filepath.Join(machine, "containerd"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", machine)
+	for built, want := range map[string]string{
+		"":       filepath.Join(machine, "containerd"),
+		"/cache": "/run/localkube/runtime/containerd",
+	} {
+		got, err := Node{Cluster: &state.Cluster{Containerd: built}}.containerd()
+		if err != nil || got != want {
+			t.Errorf("built %q: %q, %v, want %q", built, got, err, want)
+		}
 	}
 }
 

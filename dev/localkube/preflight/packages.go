@@ -93,33 +93,25 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// Containerd requires a containerd that the kubelet of a release accepts.
-func Containerd(ctx context.Context, k versions.Kubernetes) error {
+// Containerd tells whether the machine's containerd is new enough for the kubelet of a release.
+func Containerd(ctx context.Context, k versions.Kubernetes) (bool, error) {
 	out, err := exec.CommandContext(ctx, "containerd", "--version").Output()
 	if err != nil {
-		return fmt.Errorf("ask for containerd's version: %w", err)
+		return false, fmt.Errorf("ask for containerd's version: %w", err)
 	}
-	return containerdVersion(string(out), k)
+	return containerdServes(string(out), k)
 }
 
-// containerd2Since is the first minor release of Kubernetes whose kubelet no
-// longer speaks to containerd 1.
-const containerd2Since = 36
-
-func containerdVersion(output string, k versions.Kubernetes) error {
+func containerdServes(output string, k versions.Kubernetes) (bool, error) {
 	fields := strings.Fields(output)
 	var major int
 	if len(fields) < 3 {
-		return fmt.Errorf("read containerd's version: %q", output)
+		return false, fmt.Errorf("read containerd's version: %q", output)
 	}
 	if _, err := fmt.Sscanf(strings.TrimPrefix(fields[2], "v"), "%d.", &major); err != nil {
-		return fmt.Errorf("read containerd's version %q: %w", fields[2], err)
+		return false, fmt.Errorf("read containerd's version %q: %w", fields[2], err)
 	}
-	if major < 2 && k.Minor >= containerd2Since {
-		return fmt.Errorf("kubernetes %s needs containerd 2 and this machine has %s: install a newer one, or choose "+
-			"--kubernetes-version 1.%d.x or older; --api-only needs none", k, fields[2], containerd2Since-1)
-	}
-	return nil
+	return major >= 2 || k.Minor < versions.Containerd2, nil
 }
 
 // ForwardRules are the machine's rules for forwarded packets.
@@ -145,7 +137,7 @@ func Toolchain(ctx context.Context) error {
 }
 
 // oldestGo compiles every Kubernetes release that localkube runs.
-const oldestGo = 25
+const oldestGo = 26
 
 func goVersion(output string) error {
 	var major, minor int

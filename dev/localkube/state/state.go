@@ -33,8 +33,12 @@ type Cluster struct {
 	// APIServerArgs are flags that the user added to the API server's.
 	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 	// Subnet is the second octet of the cluster's 10.x.0.0/16; 0 without nodes.
-	Subnet int    `json:"subnet,omitempty"`
-	Nodes  []Node `json:"nodes,omitempty"`
+	Subnet int `json:"subnet,omitempty"`
+	// Containerd is the folder of the one that was built for the nodes; empty if the machine's
+	// serves.
+	Containerd string `json:"containerd,omitempty"`
+
+	Nodes []Node `json:"nodes,omitempty"`
 }
 
 // Node is one recorded node.

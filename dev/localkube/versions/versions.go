@@ -15,6 +15,9 @@ const (
 	// ProvisionerLibrary is what our storage provisioner is built on:
 	// sig-storage-lib-external-provisioner.
 	ProvisionerLibrary = "13.0.0"
+	// Containerd runs the pods where the machine's own is too old. 2.3 is for Kubernetes 1.36 and
+	// 1.37, and kept until April 2028.
+	Containerd = "2.3.7"
 )
 
 // Kubernetes is a parsed Kubernetes release such as 1.35.4.
@@ -28,6 +31,10 @@ const oldest = 30
 // CgroupV1MayFail is the first minor release whose kubelet has to be told that cgroup v1 will do,
 // and in which kube-proxy has nftables without a feature gate.
 const CgroupV1MayFail = 31
+
+// Containerd2 is the first minor release that containerd 1 is not kept for (containerd,
+// RELEASES.md).
+const Containerd2 = 36
 
 // Parse reads "1.35.4" or "v1.35.4".
 func Parse(s string) (Kubernetes, error) {
