@@ -18,7 +18,10 @@ const (
 	// ReasonEncryptionMismatch – what is there is encrypted for an identity that the Secret lacks,
 	// or is not encrypted though it is to be, or is though it is not to be.
 	ReasonEncryptionMismatch = "EncryptionMismatch"
-	// ReasonAccessDenied – the service refuses the access key, or what it wants to do.
+	// ReasonIdentityMissing – the pod's service account has no identity.
+	ReasonIdentityMissing = "IdentityMissing"
+	// ReasonAccessDenied – the service refuses the access key or the identity, or what it wants to
+	// do.
 	ReasonAccessDenied = "AccessDenied"
 	// ReasonLockUnsupported – the bucket cannot lock objects, or locks all of them.
 	ReasonLockUnsupported = "LockUnsupported"

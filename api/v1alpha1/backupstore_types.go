@@ -63,7 +63,7 @@ type CassandraBackupStoreStatus struct {
 	// +optional
 	LastCheckTime *metav1.Time `json:"lastCheckTime,omitempty"`
 
-	// CheckedSecret is the version of the Secret that it was checked with.
+	// CheckedSecret is the version of the Secrets that it was checked with; empty if it names none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CheckedSecret string `json:"checkedSecret,omitempty"`
@@ -205,7 +205,7 @@ func (s *BackupStoreSpec) EncryptionSecret() string {
 	return s.Encryption.SecretName
 }
 
-// CredentialsSecret is the Secret by which the store is reached; empty if the spec names no store.
+// CredentialsSecret is the Secret by which the store is reached; empty if none is needed for that.
 func (s *BackupStoreSpec) CredentialsSecret() string {
 	switch {
 	case s.S3 != nil:
@@ -230,6 +230,7 @@ func (s *BackupStoreSpec) SecretNames() []string {
 
 // S3Store is a bucket of a service that speaks the S3 protocol.
 //
+// +kubebuilder:validation:XValidation:rule=`has(self.secretName) != (has(self.serviceAccount) && self.serviceAccount)`,message=`one of secretName and serviceAccount: true must be set`
 // +kubebuilder:validation:XValidation:rule=`has(self.endpoint) || has(self.region)`,message=`region must be set for a bucket of Amazon, such as eu-central-1, or endpoint for one of another service`
 type S3Store struct {
 	// Bucket is its name.
@@ -263,13 +264,21 @@ type S3Store struct {
 
 	// SecretName is the Secret with accessKeyID and secretAccessKey, in the namespace of the store.
 	// With a ca.crt of certificates in PEM, the authorities in it are trusted, too.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	SecretName string `json:"secretName"`
+	SecretName string `json:"secretName,omitempty"`
+
+	// ServiceAccount says that the service is reached without a key: by the identity that AWS gives
+	// to the service accounts of the operator and of the agents, or to their hosts. Default: false.
+	// +optional
+	ServiceAccount bool `json:"serviceAccount,omitempty"`
 }
 
 // AzureStore is a container of Azure Blob Storage.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.secretName) != (has(self.serviceAccount) && self.serviceAccount)`,message=`one of secretName and serviceAccount: true must be set`
+// +kubebuilder:validation:XValidation:rule=`!has(self.serviceAccount) || !self.serviceAccount || !has(self.endpoint) || self.endpoint.matches('^https://[0-9a-z-]+([.]z[0-9]+)?[.]blob[.](core[.]windows[.]net|core[.]usgovcloudapi[.]net|core[.]chinacloudapi[.]cn|storage[.]azure[.]net)$')`,message=`with serviceAccount the endpoint must be one of Azure itself by https://, such as https://orders.blob.core.usgovcloudapi.net: who has it gets a token for all that the identity may`
 type AzureStore struct {
 	// Account is the name of the storage account.
 	// +required
@@ -302,10 +311,16 @@ type AzureStore struct {
 
 	// SecretName is the Secret with accountKey, an access key of the account, in the namespace of
 	// the store. With a ca.crt of certificates in PEM, the authorities in it are trusted, too.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	SecretName string `json:"secretName"`
+	SecretName string `json:"secretName,omitempty"`
+
+	// ServiceAccount says that the account is reached without a key: by the identity that Microsoft
+	// Entra Workload ID gives to the service accounts of the operator and of the agents. Default:
+	// false.
+	// +optional
+	ServiceAccount bool `json:"serviceAccount,omitempty"`
 }
 
 // Keys of the Secrets of a store.

@@ -79,7 +79,7 @@ func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([
 }
 
 // BackupVerification gathers what is known about a backup and its verification, and the content of
-// the Secret of its store, on which nothing is decided. It returns nil if there is no such backup.
+// the Secrets of its store, on which nothing is decided. It returns nil if there is no such backup.
 func (r *Reader) BackupVerification(ctx context.Context, key types.NamespacedName, store *consistency.Store) (
 	*facts.BackupVerification, map[string][]byte, error) {
 	b := &v1alpha1.CassandraBackup{}
@@ -99,7 +99,7 @@ func (r *Reader) BackupVerification(ctx context.Context, key types.NamespacedNam
 	in, secret, err := r.BackupStore(ctx, types.NamespacedName{Namespace: key.Namespace, Name: b.Spec.Store.Name},
 		&consistency.Store{})
 	if in != nil {
-		v.Store, v.Secret = in.Object, in.Secret
+		v.Store, v.SecretMissing = in.Object, in.SecretMissing
 	}
 	return v, secret, err
 }

@@ -32,7 +32,7 @@ func (r *Reader) BackupDeletion(ctx context.Context, key types.NamespacedName, s
 		return nil, nil, err
 	}
 	if in != nil {
-		d.Store, d.Secret, d.SecretMissing = &in.Object.Spec, in.Secret, in.SecretMissing
+		d.Store, d.SecretMissing = &in.Object.Spec, in.SecretMissing
 	}
 	if d.Writers, err = r.writers(ctx, b); err != nil {
 		return nil, nil, err

@@ -65,7 +65,7 @@ func (r *BackupStores) check(ctx context.Context, s *facts.BackupStore, secret m
 	case err == nil:
 		return &facts.StoreCheck{Reason: v1alpha1.ReasonStoreUsable,
 			Message: "an object was written, read, listed and deleted; it could not be overwritten, nor read " +
-				"without the access key"}
+				"without credentials"}
 	case errors.As(err, &problem):
 		return &facts.StoreCheck{Reason: problem.Reason, Message: err.Error()}
 	default:

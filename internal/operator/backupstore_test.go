@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -106,4 +107,41 @@ func TestABackupStoreIsChecked(t *testing.T) {
 	if len(*events) != 4 {
 		t.Errorf("people were told %v", *events)
 	}
+}
+
+// A store without a Secret is checked by the identity of the operator's own pod. With encryption it
+// has one again.
+func TestABackupStoreOfAServiceAccount(t *testing.T) {
+	identity := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"AccessKeyId":"someone","SecretAccessKey":"secret","Token":"token","Expiration":%q}`,
+			time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(identity.Close)
+	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "")
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", identity.URL)
+	store := storeAt(bucket(t))
+	store.Spec.S3.SecretName, store.Spec.S3.ServiceAccount = "", true
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(store).WithStatusSubresource(store).Build()
+	r := &BackupStores{Reader: &observe.Reader{Cache: c, Live: c},
+		Writer: &act.Writer{Client: c, Live: c, Recorder: &told{}, Now: time.Now}, Now: time.Now}
+	key := client.ObjectKeyFromObject(store)
+	pass := func(want string) {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), key, store); err != nil {
+			t.Fatal(err)
+		}
+		if got := meta.FindStatusCondition(store.Status.Conditions, v1alpha1.ConditionReady); got.Reason != want ||
+			store.Status.CheckedSecret != "" {
+			t.Errorf("%s: %s, want %s", got.Reason, got.Message, want)
+		}
+	}
+	pass(v1alpha1.ReasonStoreUsable)
+	store.Spec.Encryption = &v1alpha1.StoreEncryption{Mode: v1alpha1.StoreEncryptionClient, SecretName: "lines"}
+	if err := c.Update(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	pass(v1alpha1.ReasonSecretMissing)
 }

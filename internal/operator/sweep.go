@@ -46,7 +46,7 @@ func (r *Sweeps) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 			return nil, err //nolint:wrapcheck // it is ours
 		}
 		found := &facts.Sweep{Object: s.Object}
-		if backupstore.Sweepable(s.Object) && s.Secret != "" {
+		if backupstore.Sweepable(s.Object) && s.SecretMissing == "" {
 			if err := r.sweep(ctx, found, request.NamespacedName, secret); err != nil {
 				return nil, fmt.Errorf("sweep the store: %w", err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -29,6 +30,8 @@ type Azure struct {
 	public    *container.Client
 	name      string
 	prefix    string
+	// byIdentity says that requests have a token of an identity, and no signature by a key.
+	byIdentity bool
 }
 
 // OpenAzure opens a store in a container.
@@ -44,12 +47,6 @@ func OpenAzure(spec v1alpha1.AzureStore, secret map[string][]byte) (*Azure, erro
 	if err != nil {
 		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
 	}
-	key := strings.TrimSpace(string(secret[v1alpha1.KeyAccountKey]))
-	credential, err := container.NewSharedKeyCredential(spec.Account, key)
-	if err != nil || key == "" {
-		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("the Secret %s must have %s, an access key of "+
-			"the account as Azure shows it, in base64", spec.SecretName, v1alpha1.KeyAccountKey))
-	}
 	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
 	if err != nil {
 		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
@@ -60,8 +57,23 @@ func OpenAzure(spec v1alpha1.AzureStore, secret map[string][]byte) (*Azure, erro
 		Retry:     policy.RetryOptions{MaxRetries: attempts - 1, MaxRetryDelay: mostPause},
 	}}
 	whole := address.JoinPath(spec.Container).String()
-	s := &Azure{name: spec.Container}
-	if s.container, err = container.NewClientWithSharedKeyCredential(whole, credential, options); err != nil {
+	s := &Azure{name: spec.Container, byIdentity: spec.ServiceAccount}
+	if spec.ServiceAccount {
+		identity, missing := newAzureIdentity(transport, options.Retry)
+		if missing != nil {
+			return nil, invalid(v1alpha1.ReasonIdentityMissing, missing)
+		}
+		s.container, err = container.NewClient(whole, identity, options)
+	} else {
+		key := strings.TrimSpace(string(secret[v1alpha1.KeyAccountKey]))
+		credential, wrong := container.NewSharedKeyCredential(spec.Account, key)
+		if wrong != nil || key == "" {
+			return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("the Secret %s must have %s, an access key "+
+				"of the account as Azure shows it, in base64", spec.SecretName, v1alpha1.KeyAccountKey))
+		}
+		s.container, err = container.NewClientWithSharedKeyCredential(whole, credential, options)
+	}
+	if err != nil {
 		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
 	}
 	if s.public, err = container.NewClientWithNoCredential(whole, options); err != nil {
@@ -246,6 +258,12 @@ func (s *Azure) failed(verb, key string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	p := &Problem{Request: what, Err: err, Reason: v1alpha1.ReasonStoreUnreachable, Help: unreachable(err)}
+	var unknown *azidentity.AuthenticationFailedError
+	if errors.As(err, &unknown) {
+		why := unauthenticated(unknown)
+		p.Err, p.Reason, p.Help = why, why.Reason, ""
+		return p
+	}
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
 		return p
@@ -253,26 +271,32 @@ func (s *Azure) failed(verb, key string, err error) error {
 	// Its text is the whole answer. The user has chosen the endpoint, and the request was made from
 	// here: what else it says is nobody's business.
 	p.Err = fmt.Errorf("the service answers %d %s", answer.StatusCode, answer.ErrorCode)
-	p.Reason, p.Help = explained(answer)
+	p.Reason, p.Help = s.explained(answer)
 	return p
 }
 
 // explained gives the reason of an answer, and what would help.
-func explained(answer *azcore.ResponseError) (reason, help string) {
+func (s *Azure) explained(answer *azcore.ResponseError) (reason, help string) {
+	denied := "correct the access key in the Secret"
+	if s.byIdentity {
+		denied = "give the identity of the service account the role Storage Blob Data Contributor on the container"
+	}
 	switch bloberror.Code(answer.ErrorCode) { //nolint:exhaustive // the others say enough by themselves
 	case bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted, bloberror.ContainerDisabled:
 		return v1alpha1.ReasonBucketMissing, "create the container, or correct its name, the account or the endpoint"
 	case bloberror.AuthenticationFailed, bloberror.AuthorizationFailure, bloberror.InsufficientAccountPermissions,
 		bloberror.AccountIsDisabled:
-		return v1alpha1.ReasonAccessDenied, "correct the access key in the Secret, allow access by keys to the " +
-			"account, and the addresses of the hosts if its network is restricted; the clock of the host may also be " +
-			"wrong"
+		if !s.byIdentity {
+			denied += ", allow access by keys to the account"
+		}
+		return v1alpha1.ReasonAccessDenied, denied + ", and the addresses of the hosts if the network of the account " +
+			"is restricted; the clock of the host may also be wrong"
 	case bloberror.UnsupportedHeader, bloberror.UnsupportedQueryParameter:
 		return v1alpha1.ReasonUnsupportedService, "the service does not know a request that backups need"
 	}
 	switch answer.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return v1alpha1.ReasonAccessDenied, "correct the access key in the Secret"
+		return v1alpha1.ReasonAccessDenied, denied
 	case http.StatusNotImplemented:
 		return v1alpha1.ReasonUnsupportedService, "the service does not know a request that backups need"
 	}

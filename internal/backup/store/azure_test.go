@@ -44,6 +44,15 @@ type blobs struct {
 	seen  int
 	// public lets everybody read.
 	public bool
+	// token says which ones are taken, instead of signatures by the key.
+	token func(string) bool
+}
+
+func (b *blobs) authorized(header string) bool {
+	if token, is := strings.CutPrefix(header, "Bearer "); is && b.token != nil {
+		return b.token(token)
+	}
+	return b.token == nil && strings.HasPrefix(header, "SharedKey orders:")
 }
 
 func (b *blobs) spec() v1alpha1.AzureStore {
@@ -99,7 +108,7 @@ func (b *blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, there := b.is[key]
 	block := r.URL.Query().Get("comp")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	switch signed := strings.HasPrefix(r.Header.Get("Authorization"), "SharedKey orders:"); {
+	switch signed := b.authorized(r.Header.Get("Authorization")); {
 	case err != nil, r.Method == http.MethodPut && block != "blocklist" &&
 		r.Header.Get("Content-MD5") != base64.StdEncoding.EncodeToString(sum[:]):
 		refuseBlob(w, http.StatusBadRequest, "Md5Mismatch")

@@ -37,9 +37,13 @@ func (p *Problem) Unwrap() error { return p.Err }
 // failed is the error of a request about an object, or about those of a prefix.
 func (s *S3) failed(verb, key string, err error) error {
 	answer := minio.ToErrorResponse(err)
+	var unknown *Problem
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &unknown): // who asks
+		return &Problem{Request: fmt.Sprintf("%s object %s of bucket %s", verb, s.prefix+key, s.bucket), Err: err,
+			Reason: unknown.Reason}
 	case answer.StatusCode == http.StatusPreconditionFailed:
 		return ErrExists
 	case answer.Code == minio.NoSuchKey:
@@ -65,6 +69,10 @@ func (s *S3) explain(err error, answer minio.ErrorResponse) (reason, help string
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return v1alpha1.ReasonClockSkewed, "the clock of the host or that of the service is wrong"
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken":
+		if s.byRole {
+			return v1alpha1.ReasonAccessDenied, "the endpoint is to be one that knows the roles of Amazon, and the " +
+				"clock of the host right"
+		}
 		return v1alpha1.ReasonAccessDenied, "correct the access key in the Secret"
 	case minio.AuthorizationHeaderMalformed, minio.InvalidRegion, "PermanentRedirect":
 		if answer.Region != "" {
@@ -74,7 +82,11 @@ func (s *S3) explain(err error, answer minio.ErrorResponse) (reason, help string
 	}
 	switch answer.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		help = "allow the access key GetObject, PutObject, DeleteObject and AbortMultipartUpload on objects of the " +
+		who := "access key"
+		if s.byRole {
+			who = "role of the service account"
+		}
+		help = "allow the " + who + " GetObject, PutObject, DeleteObject and AbortMultipartUpload on objects of the " +
 			"prefix, and ListBucket on the bucket"
 		if s.lock != nil {
 			help += "; for locks also GetObjectRetention, PutObjectRetention, GetObjectVersion and " +

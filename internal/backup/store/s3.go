@@ -25,6 +25,8 @@ type S3 struct {
 	bucket string
 	prefix string
 	lock   *lock
+	// byRole says that requests are signed as a role, and not by an access key.
+	byRole bool
 }
 
 // OpenS3 opens a store in a bucket.
@@ -34,7 +36,7 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	invalid := func(reason string, err error) error {
 		return &Problem{Reason: reason, Request: "open bucket " + spec.Bucket, Err: err}
 	}
-	if id == "" || key == "" {
+	if !spec.ServiceAccount && (id == "" || key == "") {
 		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("the Secret %s must have %s and %s",
 			spec.SecretName, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey))
 	}
@@ -55,7 +57,11 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 		return minio.New(address.Host, &minio.Options{Creds: c, Secure: address.Scheme == "https",
 			Region: spec.Region, Transport: transport, MaxRetries: attempts})
 	}
-	signed, err := client(credentials.NewStaticV4(id, key, ""))
+	who := credentials.NewStaticV4(id, key, "")
+	if spec.ServiceAccount {
+		who = newAWSIdentity(spec.Region, transport)
+	}
+	signed, err := client(who)
 	if err != nil {
 		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
 	}
@@ -63,7 +69,8 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	if err != nil {
 		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
 	}
-	s := &S3{core: minio.Core{Client: signed}, public: public, bucket: spec.Bucket}
+	s := &S3{core: minio.Core{Client: signed}, public: public, bucket: spec.Bucket,
+		byRole: spec.ServiceAccount}
 	if spec.Prefix != "" {
 		s.prefix = spec.Prefix + "/"
 	}

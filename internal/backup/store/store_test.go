@@ -142,7 +142,8 @@ func (s *service) requests() []string {
 
 func stores(t *testing.T) map[string]store.Store {
 	all := map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir()),
-		"container": serveBlobs(t).open(t), "encrypted": encrypt(t, serve(t, false).open(t), identity(t))}
+		"container": serveBlobs(t).open(t), "encrypted": encrypt(t, serve(t, false).open(t), identity(t)),
+		"role": asRole(t, newRole(t, 0)), "identity of Azure": newDirectory(t).open(t)}
 	if *azurite != "" {
 		all["azurite"] = ofAzurite(t)
 	}

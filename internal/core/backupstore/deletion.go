@@ -49,7 +49,7 @@ func holds(d *facts.BackupDeletion, now time.Time) string {
 		return fmt.Sprintf("waits until %s has ended writing to it", words.List(d.Writers, 3))
 	case !b.Status.Phase.Final() && now.Sub(b.DeletionTimestamp.Time) < settles:
 		return "waits until all nodes know that it is cancelled"
-	case d.Secret == "":
+	case d.SecretMissing != "":
 		return fmt.Sprintf("there is no Secret %s: create it, or take the finalizer %s away to leave the backup in "+
 			"its store", d.SecretMissing, v1alpha1.FinalizerBackup)
 	}

@@ -43,14 +43,14 @@ func TestDeletion(t *testing.T) {
 			d.Object.Status.Phase = v1alpha1.BackupUploading
 			d.Object.DeletionTimestamp = &metav1.Time{Time: now.Add(-settles)}
 		}, true, "ApplyStatus Event", ""},
-		"no Secret":         {func(d *facts.BackupDeletion) { d.Secret, d.SecretMissing = "", "key" }, false, "ApplyStatus Event", "Secret key"},
+		"no Secret":         {func(d *facts.BackupDeletion) { d.SecretMissing = "key" }, false, "ApplyStatus Event", "Secret key"},
 		"no store":          {func(d *facts.BackupDeletion) { d.Store = nil }, false, "Event Release", "no CassandraBackupStore main"},
 		"it has not begun":  {func(d *facts.BackupDeletion) { d.Object.Status = v1alpha1.CassandraBackupStatus{} }, false, "Release", ""},
 		"it is to be there": {func(d *facts.BackupDeletion) { d.Object.Spec.DeletionPolicy = v1alpha1.BackupRetain }, false, "Event Release", "Retain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &facts.BackupDeletion{Store: &v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{SecretName: "key"}},
-				Secret: "7", Object: &v1alpha1.CassandraBackup{
+				Object: &v1alpha1.CassandraBackup{
 					ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "u", ResourceVersion: "1",
 						Finalizers: []string{v1alpha1.FinalizerBackup}, DeletionTimestamp: &metav1.Time{Time: now}},
 					Spec: v1alpha1.CassandraBackupSpec{DeletionPolicy: v1alpha1.BackupDelete,

@@ -30,7 +30,7 @@ const (
 // Due says that the store is to be checked now.
 func Due(s *facts.BackupStore, now time.Time) bool {
 	status := s.Object.Status
-	if s.Object.DeletionTimestamp != nil || s.Secret == "" {
+	if s.Object.DeletionTimestamp != nil || s.SecretMissing != "" {
 		return false
 	}
 	last := status.LastCheckTime
@@ -69,7 +69,7 @@ func Next(s *facts.BackupStore, now time.Time) plan.Plan {
 	found := s.Check
 	status := *s.Object.Status.DeepCopy()
 	switch {
-	case s.Secret == "":
+	case s.SecretMissing != "":
 		found = &facts.StoreCheck{Reason: v1alpha1.ReasonSecretMissing,
 			Message: fmt.Sprintf("there is no Secret %s: create it with %s", s.SecretMissing, needs(s))}
 		status.CheckedSecret = ""

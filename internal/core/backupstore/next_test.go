@@ -32,7 +32,7 @@ func TestStore(t *testing.T) {
 		{"no Secret", 0, nil, "", v1alpha1.ReasonSecretMissing, v1alpha1.EventStoreNotUsable},
 		{"no Secret still", time.Hour, nil, "", v1alpha1.ReasonSecretMissing, ""},
 		{"the other one", time.Hour, func() { s.SecretMissing = "lines" }, "", v1alpha1.ReasonSecretMissing, ""},
-		{"a Secret", time.Minute, func() { s.Secret = "7" }, v1alpha1.ReasonAccessDenied,
+		{"a Secret", time.Minute, func() { s.Secret, s.SecretMissing = "7", "" }, v1alpha1.ReasonAccessDenied,
 			v1alpha1.ReasonAccessDenied, v1alpha1.EventStoreNotUsable},
 		{"a moment later", 4 * time.Minute, nil, "", v1alpha1.ReasonAccessDenied, ""},
 		{"checked again", time.Minute, nil, v1alpha1.ReasonAccessDenied, v1alpha1.ReasonAccessDenied, ""},
@@ -46,10 +46,10 @@ func TestStore(t *testing.T) {
 			v1alpha1.EventStoreNotUsable},
 		{"the clock was set back", -24 * time.Hour, nil, v1alpha1.ReasonStoreUsable, v1alpha1.ReasonStoreUsable,
 			v1alpha1.EventStoreUsable},
-		{"the Secret is gone", time.Minute, func() { s.Secret = "" }, "", v1alpha1.ReasonSecretMissing,
-			v1alpha1.EventStoreNotUsable},
-		{"the same Secret is back", time.Minute, func() { s.Secret = "8" }, v1alpha1.ReasonStoreUsable,
-			v1alpha1.ReasonStoreUsable, v1alpha1.EventStoreUsable},
+		{"the Secret is gone", time.Minute, func() { s.Secret, s.SecretMissing = "", "key" }, "",
+			v1alpha1.ReasonSecretMissing, v1alpha1.EventStoreNotUsable},
+		{"the same Secret is back", time.Minute, func() { s.Secret, s.SecretMissing = "8", "" },
+			v1alpha1.ReasonStoreUsable, v1alpha1.ReasonStoreUsable, v1alpha1.EventStoreUsable},
 	} {
 		now = now.Add(step.passed)
 		if step.before != nil {
@@ -89,6 +89,12 @@ func TestStore(t *testing.T) {
 			SecretMissing: s.SecretMissing}, now); len(again.Writes) > 0 {
 			t.Errorf("%s: writes again: %v", step.name, again.Writes)
 		}
+	}
+	s.Object.Spec.S3.SecretName, s.Object.Spec.S3.ServiceAccount, s.Object.Spec.Encryption = "", true, nil
+	s.Object.Generation, s.Secret, s.Check = 3, "", &facts.StoreCheck{Reason: v1alpha1.ReasonIdentityMissing}
+	if p := Next(s, now); !Due(s, now) || len(p.Writes) != 2 ||
+		p.Writes[0].Object.(*v1alpha1.CassandraBackupStore).Status.CheckedSecret != "" {
+		t.Errorf("one without any Secret: %v", p)
 	}
 	s.Object.DeletionTimestamp, s.Object.Generation = &metav1.Time{Time: now}, 3
 	if p := Next(s, now); Due(s, now) || len(p.Writes) > 0 || p.Wake != 0 {

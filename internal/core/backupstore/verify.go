@@ -70,7 +70,7 @@ func VerificationDue(v *facts.BackupVerification, now time.Time) *Sample {
 
 // verifiable says that the store can be relied on.
 func verifiable(v *facts.BackupVerification) bool {
-	return v.Store != nil && Sweepable(v.Store) && v.Secret != ""
+	return v.Store != nil && Sweepable(v.Store) && v.SecretMissing == ""
 }
 
 // percent is the percentage at the beginning of a text.

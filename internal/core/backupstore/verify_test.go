@@ -20,7 +20,7 @@ var verifiedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // toVerify is the newest backup of a schedule that wants its backups verified.
 func toVerify() *facts.BackupVerification {
 	bandwidth := resource.MustParse("7Mi")
-	return &facts.BackupVerification{Newest: true, Secret: "7",
+	return &facts.BackupVerification{Newest: true,
 		Object: &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b", UID: "u",
 			ResourceVersion: "1"}, Status: v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupComplete, ID: "b-1",
 			ClusterUID: "c", Conditions: []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}}},
@@ -80,7 +80,7 @@ func TestVerificationDue(t *testing.T) {
 		}, nil},
 		"it is deleted":          {func(v *facts.BackupVerification) { v.Object.DeletionTimestamp = ago(0) }, nil},
 		"no store":               {func(v *facts.BackupVerification) { v.Store = nil }, nil},
-		"no Secret":              {func(v *facts.BackupVerification) { v.Secret = "" }, nil},
+		"no Secret":              {func(v *facts.BackupVerification) { v.SecretMissing = "key" }, nil},
 		"a store that is no use": {func(v *facts.BackupVerification) { v.Store.Status.Conditions = nil }, nil},
 	} {
 		v := toVerify()

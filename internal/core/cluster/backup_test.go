@@ -88,6 +88,22 @@ func stages(begun []string) string {
 	return strings.Join(out, " ")
 }
 
+// A store that is reached by the service account of the agents has no Secret that they may read.
+func TestABackupByServiceAccount(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", succeeds)
+	w.snapshot.Stores["main"].S3 = &v1alpha1.S3Store{Bucket: "backups", ServiceAccount: true}
+	w.pass()
+	if role := w.snapshot.Shared.Roles["orders-helenus-agent"]; strings.Contains(fmt.Sprint(role.Rules), "secrets") {
+		t.Errorf("agents may %+v", role.Rules)
+	}
+	w.settle()
+	w.wantBackup("Complete 3/3 kept on 3 nodes")
+	if len(*begun) != 10 {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
 // Every member takes a snapshot and uploads it; the description comes after all of that, and the
 // snapshots are cleared. The Secret of the store is the agents' for that time.
 func TestABackup(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 type BackupStore struct {
 	// Object is that of the user, never nil.
 	Object *v1alpha1.CassandraBackupStore
-	// Secret is the version of the Secrets that its spec names; empty if SecretMissing is not
-	// there.
+	// Secret is the version of the Secrets that its spec names, of which SecretMissing is not
+	// there; empty if it names none.
 	Secret, SecretMissing string
 	// Check is the result of one that was just made; nil if none was.
 	Check *StoreCheck
@@ -36,10 +36,10 @@ type Sweep struct {
 type BackupDeletion struct {
 	// Object is that of the user, never nil.
 	Object *v1alpha1.CassandraBackup
-	// Store is the spec of the one it is in; nil if there is none of the name. Secret is the
-	// version of its Secrets; empty if SecretMissing is not there.
-	Store                 *v1alpha1.BackupStoreSpec
-	Secret, SecretMissing string
+	// Store is the spec of the one it is in; nil if there is none of the name. SecretMissing is one
+	// of its Secrets that is not there; empty if all are.
+	Store         *v1alpha1.BackupStoreSpec
+	SecretMissing string
 	// Writers are the nodes that may still write to it, and Readers what may still read a backup of
 	// the same cluster: clusters that are made from one, and restores.
 	Writers, Readers []string
@@ -56,9 +56,9 @@ type BackupVerification struct {
 	// Newest says that there is a schedule, and that it has no later backup that is complete.
 	Newest bool
 	// Store is the one it is in; nil if there is none of the name, or nobody wants the backup
-	// verified. Secret is the version of its Secrets; empty if one is missing.
-	Store  *v1alpha1.CassandraBackupStore
-	Secret string
+	// verified. SecretMissing is one of its Secrets that is not there; empty if all are.
+	Store         *v1alpha1.CassandraBackupStore
+	SecretMissing string
 	// Verified is what was just found; nil if nothing was. Problem is why that has failed.
 	Verified *VerifiedBackup
 	Problem  string

@@ -201,7 +201,7 @@ func drillFor(s *facts.BackupSchedule, id string, bytes int64) *v1alpha1.Cassand
 				Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh}},
 			Security: &v1alpha1.Security{NetworkPolicy: &v1alpha1.NetworkPolicy{
 				Mode: v1alpha1.NetworkPolicyManaged, Clients: []v1alpha1.NetworkPeer{}}},
-			Node: &node,
+			Node: &node, ServiceAccount: source.Spec.ServiceAccount.DeepCopy(),
 			Datacenters: []v1alpha1.Datacenter{{Name: "dc1", DatacenterName: cmp.Or(dc.DatacenterName, dc.Name),
 				NodesPerRack:             1,
 				PlannedReplicationFactor: 1, Racks: []v1alpha1.Rack{*rack}}},

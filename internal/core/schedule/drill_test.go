@@ -34,7 +34,8 @@ func drills(t *testing.T) *drilling {
 	source.Spec = v1alpha1.CassandraClusterSpec{Version: "5.0.9", Image: "example.com/cassandra:5.0.9",
 		Node: &v1alpha1.NodeTemplate{NodeSettings: v1alpha1.NodeSettings{Storage: &v1alpha1.Storage{
 			Claims: &v1alpha1.StorageClaims{Data: &v1alpha1.VolumeClaim{StorageClassName: &class}}}}},
-		Exceptions: []v1alpha1.Exception{{Name: "mine"}},
+		Exceptions:     []v1alpha1.Exception{{Name: "mine"}},
+		ServiceAccount: &v1alpha1.Metadata{Annotations: map[string]string{"a-cloud/role": "backups"}},
 		Datacenters: []v1alpha1.Datacenter{{Name: "east", NodesPerRack: 3, PlannedReplicationFactor: 3,
 			Racks: []v1alpha1.Rack{{Name: "a", Node: &v1alpha1.NodeSettings{TerminationGracePeriodSeconds: ptr(int64(77))}},
 				{Name: "b"}, {Name: "c"}}}, {Name: "west"}},
@@ -122,6 +123,7 @@ func TestADrillProvesABackup(t *testing.T) {
 		len(spec.Exceptions) > 0 || len(spec.Datacenters) != 1 || dc.DatacenterName != "east" ||
 		len(dc.Racks) != 1 || dc.Racks[0].RackName != "a" || dc.NodesPerRack != 1 || dc.Racks[0].Node != nil ||
 		*spec.Node.TerminationGracePeriodSeconds != 77 || *data.StorageClassName != "fast" ||
+		spec.ServiceAccount.Annotations["a-cloud/role"] != "backups" ||
 		data.Size.Value() != 11<<30 || spec.Volumes.OnClusterDeletion != v1alpha1.ClaimDelete ||
 		spec.Security.NetworkPolicy.Clients == nil || len(spec.Security.NetworkPolicy.Clients) > 0 {
 		t.Errorf("made %+v", spec)
