@@ -14,12 +14,12 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=cassstore,categories=helenus
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
-// +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.spec.s3.bucket`
+// +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.spec['s3','gcs'].bucket`
 // +kubebuilder:printcolumn:name="Container",type=string,JSONPath=`.spec.azure.container`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Checked",type=date,JSONPath=`.status.lastCheckTime`
-// +kubebuilder:printcolumn:name="Prefix",type=string,priority=1,JSONPath=`.spec['s3','azure'].prefix`
-// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.spec['s3','azure'].endpoint`
+// +kubebuilder:printcolumn:name="Prefix",type=string,priority=1,JSONPath=`.spec['s3','azure','gcs'].prefix`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.spec['s3','azure','gcs'].endpoint`
 type CassandraBackupStore struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -30,6 +30,7 @@ type CassandraBackupStore struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule=`has(self.s3) == has(oldSelf.s3) && (!has(self.s3) || self.s3.bucket == oldSelf.s3.bucket && (has(self.s3.prefix) ? self.s3.prefix : '') == (has(oldSelf.s3.prefix) ? oldSelf.s3.prefix : ''))`,message=`the bucket and the prefix of a CassandraBackupStore cannot be changed: create another one`
 	// +kubebuilder:validation:XValidation:rule=`!has(self.azure) || !has(oldSelf.azure) || self.azure.account == oldSelf.azure.account && self.azure.container == oldSelf.azure.container && (has(self.azure.prefix) ? self.azure.prefix : '') == (has(oldSelf.azure.prefix) ? oldSelf.azure.prefix : '')`,message=`the account, the container and the prefix of a CassandraBackupStore cannot be changed: create another one`
+	// +kubebuilder:validation:XValidation:rule=`has(self.gcs) == has(oldSelf.gcs) && (!has(self.gcs) || self.gcs.bucket == oldSelf.gcs.bucket && (has(self.gcs.prefix) ? self.gcs.prefix : '') == (has(oldSelf.gcs.prefix) ? oldSelf.gcs.prefix : ''))`,message=`the bucket and the prefix of a CassandraBackupStore cannot be changed: create another one`
 	// +kubebuilder:validation:XValidation:rule=`(has(self.encryption) ? self.encryption.mode : 'None') == (has(oldSelf.encryption) ? oldSelf.encryption.mode : 'None')`,message=`encryption.mode of a CassandraBackupStore cannot be changed: create another one, with another prefix`
 	Spec BackupStoreSpec `json:"spec"`
 	// Status is what the last check has found. Only the operator writes it.
@@ -117,10 +118,10 @@ type StoredCluster struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// BackupStoreSpec says where backups are kept: in one of s3 and azure.
+// BackupStoreSpec says where backups are kept: in one of s3, azure and gcs.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.s3) != has(self.azure)`,message=`one of s3 and azure must be set`
-// +kubebuilder:validation:XValidation:rule=`has(self.s3) || !has(self.lock) || self.lock.mode == 'None'`,message=`lock needs s3: objects of azure cannot be locked one by one`
+// +kubebuilder:validation:XValidation:rule=`(has(self.s3) ? 1 : 0) + (has(self.azure) ? 1 : 0) + (has(self.gcs) ? 1 : 0) == 1`,message=`one of s3, azure and gcs must be set`
+// +kubebuilder:validation:XValidation:rule=`has(self.s3) || !has(self.lock) || self.lock.mode == 'None'`,message=`lock needs s3: it is the object lock of that protocol`
 type BackupStoreSpec struct {
 	// S3 is a bucket of a service that speaks the S3 protocol.
 	// +optional
@@ -129,6 +130,10 @@ type BackupStoreSpec struct {
 	// Azure is a container of Azure Blob Storage.
 	// +optional
 	Azure *AzureStore `json:"azure,omitempty"`
+
+	// GCS is a bucket of Google Cloud Storage.
+	// +optional
+	GCS *GCSStore `json:"gcs,omitempty"`
 
 	// Encryption of all that is written, before it leaves the host. Default: none; the service may
 	// have its own.
@@ -212,6 +217,8 @@ func (s *BackupStoreSpec) CredentialsSecret() string {
 		return s.S3.SecretName
 	case s.Azure != nil:
 		return s.Azure.SecretName
+	case s.GCS != nil:
+		return s.GCS.SecretName
 	}
 	return ""
 }
@@ -323,12 +330,56 @@ type AzureStore struct {
 	ServiceAccount bool `json:"serviceAccount,omitempty"`
 }
 
+// GCSStore is a bucket of Google Cloud Storage.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.secretName) != (has(self.serviceAccount) && self.serviceAccount)`,message=`one of secretName and serviceAccount: true must be set`
+// +kubebuilder:validation:XValidation:rule=`!has(self.serviceAccount) || !self.serviceAccount || !has(self.endpoint) || self.endpoint.matches('^https://[0-9a-z.-]+[.]googleapis[.]com$')`,message=`with serviceAccount the endpoint must be one of Google itself by https://, such as https://storage.europe-west3.rep.googleapis.com: who has it gets a token for all objects that the identity may read and write`
+type GCSStore struct {
+	// Bucket is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=222
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9][a-z0-9._-]*[a-z0-9]$') && !self.contains('..')`,message=`bucket must be the name of a bucket: lower-case letters, digits, dots, hyphens and underscores`
+	Bucket string `json:"bucket"`
+
+	// Prefix of the names of all objects, without a slash at its ends.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z_-][0-9A-Za-z._-]*(/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$')`,message=`prefix must be names of letters, digits, dots, hyphens and underscores with slashes between them, such as cassandra/orders`
+	Prefix string `json:"prefix,omitempty"`
+
+	// Endpoint of the service, such as https://storage.europe-west3.rep.googleapis.com. Default:
+	// https://storage.googleapis.com.
+	// +optional
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule=`isURL(self) && self.matches('^https?://[0-9A-Za-z.:-]+$')`,message=`endpoint must be http:// or https:// with a host and perhaps a port, such as https://storage.europe-west3.rep.googleapis.com`
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// SecretName is the Secret with serviceAccountKey, a key of a service account of Google in
+	// JSON, in the namespace of the store. With a ca.crt of certificates in PEM, the authorities in
+	// it are trusted, too.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+
+	// ServiceAccount says that the bucket is reached without a key: by the identity that Workload
+	// Identity Federation for GKE gives to the service accounts of the operator and of the agents,
+	// or by that of their hosts. Default: false.
+	// +optional
+	ServiceAccount bool `json:"serviceAccount,omitempty"`
+}
+
 // Keys of the Secrets of a store.
 const (
 	KeyAccessKeyID     = "accessKeyID"
 	KeySecretAccessKey = "secretAccessKey"
 	// KeyAccountKey has an access key of a storage account of Azure, in base64.
 	KeyAccountKey = "accountKey"
+	// KeyServiceAccountKey has a key of a service account of Google, in JSON.
+	KeyServiceAccountKey = "serviceAccountKey"
 	// KeyStoreAuthority has the certificates of the authorities that sign that of the endpoint, in
 	// PEM. It is not needed for those that the host trusts.
 	KeyStoreAuthority = "ca.crt"

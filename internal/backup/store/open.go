@@ -66,6 +66,12 @@ func Open(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (Store, error
 			return nil, err
 		}
 		opened = s
+	case spec.GCS != nil:
+		s, err := OpenGCS(*spec.GCS, secret)
+		if err != nil {
+			return nil, err
+		}
+		opened = s
 	default:
 		return nil, errors.New("open store of backups: the spec names none")
 	}

@@ -144,6 +144,12 @@ func stores(t *testing.T) map[string]store.Store {
 	all := map[string]store.Store{"bucket": serve(t, false).open(t), "directory": store.Directory(t.TempDir()),
 		"container": serveBlobs(t).open(t), "encrypted": encrypt(t, serve(t, false).open(t), identity(t)),
 		"role": asRole(t, newRole(t, 0)), "identity of Azure": newDirectory(t).open(t)}
+	_, google := serveObjects(t)
+	_, ofPods := serveObjects(t)
+	all["bucket of Google"], all["identity of Google"] = google.open(t), ofPods.asPod(t)
+	if *emulator != "" {
+		all["emulator"] = ofEmulator(t)
+	}
 	if *azurite != "" {
 		all["azurite"] = ofAzurite(t)
 	}

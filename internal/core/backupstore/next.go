@@ -48,9 +48,12 @@ func Due(s *facts.BackupStore, now time.Time) bool {
 func needs(s *facts.BackupStore) string {
 	var keys []string
 	if s.SecretMissing == s.Object.Spec.CredentialsSecret() {
-		if s.Object.Spec.Azure != nil {
+		switch spec := s.Object.Spec; {
+		case spec.Azure != nil:
 			keys = append(keys, v1alpha1.KeyAccountKey)
-		} else {
+		case spec.GCS != nil:
+			keys = append(keys, v1alpha1.KeyServiceAccountKey)
+		default:
 			keys = append(keys, v1alpha1.KeyAccessKeyID, v1alpha1.KeySecretAccessKey)
 		}
 	}
