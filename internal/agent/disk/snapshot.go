@@ -32,7 +32,8 @@ type Snapshot struct {
 type SnapshotFile struct {
 	Name string
 	Size int64
-	Open func() (io.ReadCloser, error)
+	// Open it, once for all that is read of it: at its end it leaves the page cache.
+	Open func() (io.ReadSeekCloser, error)
 }
 
 // Snapshots are those of all tables under a tag, by keyspace and table. What Cassandra writes of
@@ -102,7 +103,7 @@ func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
 			return err
 		}
 		out = append(out, SnapshotFile{Name: relative, Size: info.Size(),
-			Open: func() (io.ReadCloser, error) { return openOnce(volume, name) }})
+			Open: func() (io.ReadSeekCloser, error) { return openOnce(volume, name) }})
 		return nil
 	})
 	slices.SortFunc(out, func(a, b SnapshotFile) int { return strings.Compare(a.Name, b.Name) })
@@ -112,7 +113,7 @@ func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
 // onceRead is a file that leaves nothing in the page cache, which is the JVM's.
 type onceRead struct{ *os.File }
 
-func openOnce(volume *os.Root, name string) (io.ReadCloser, error) {
+func openOnce(volume *os.Root, name string) (io.ReadSeekCloser, error) {
 	file, err := volume.Open(name)
 	if err != nil {
 		return nil, err

@@ -319,10 +319,16 @@ func (t *task) together(ctx context.Context, n int, do func(ctx context.Context,
 	return group.Wait() //nolint:wrapcheck // it is ours
 }
 
-// put one file, unless an object of its hash and length is there.
-func (u *uploading) put(ctx context.Context, s source) error {
+// put one file, unless an object of its hash and length is there. It is open for all of that, so
+// that what was read for the hash need not come from the disk again.
+func (u *uploading) put(ctx context.Context, s source) (err error) {
+	from, err := s.Open()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.Name, err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
 	if s.file.SHA256 == "" {
-		sum, err := u.sum(ctx, s)
+		sum, err := u.sum(ctx, s, from)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", s.Name, err)
 		}
@@ -351,9 +357,10 @@ func (u *uploading) put(ctx context.Context, s source) error {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case err != nil:
-		err := u.read(ctx, s, s.file.SHA256, func(content io.Reader) error {
-			return u.to.Put(ctx, key, content, s.Size)
-		})
+		content, err := u.read(ctx, s, from, s.file.SHA256)
+		if err == nil {
+			err = u.to.Put(ctx, key, content, s.Size)
+		}
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("put %s: %w", s.Name, err)
 		}
@@ -375,24 +382,20 @@ func (u *uploading) put(ctx context.Context, s source) error {
 }
 
 // sum is the SHA-256 of a file.
-func (u *uploading) sum(ctx context.Context, s source) (out garbage.Sum, err error) {
+func (u *uploading) sum(ctx context.Context, s source, from io.ReadSeeker) (garbage.Sum, error) {
 	sum := sha256.New()
-	err = u.read(ctx, s, "", func(content io.Reader) error {
-		_, err := io.CopyBuffer(sum, content, make([]byte, 256<<10))
-		return err
-	})
+	content, err := u.read(ctx, s, from, "")
+	if err == nil {
+		_, err = io.CopyBuffer(sum, content, make([]byte, 256<<10))
+	}
 	return garbage.Sum(sum.Sum(nil)), err
 }
 
-// read has a function read a file, within the limit and until it is cancelled. Its last byte comes
-// only if the content has a hash, if that is known.
-func (u *uploading) read(ctx context.Context, s source, sum string, work func(io.Reader) error) (err error) {
-	content, err := s.Open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	return work(&limited{ctx: ctx, u: u, from: content, left: s.Size, want: sum, sum: sha256.New()})
+// read a file from its start, within the limit and until it is cancelled. Its last byte comes only
+// if the content has a hash, if that is known.
+func (u *uploading) read(ctx context.Context, s source, from io.ReadSeeker, sum string) (io.Reader, error) {
+	_, err := from.Seek(0, io.SeekStart)
+	return &limited{ctx: ctx, u: u, from: from, left: s.Size, want: sum, sum: sha256.New()}, err
 }
 
 type limited struct {

@@ -66,6 +66,8 @@ type backed struct {
 	host   *Host
 	noted  operation.Handle
 	said   string
+	// opened is how often each file was, by its name.
+	opened map[string]int
 	// now is the time; waited is told of each wait.
 	now    time.Time
 	waited func()
@@ -73,7 +75,8 @@ type backed struct {
 
 func newBacked(t *testing.T) *backed {
 	b := &backed{t: t, volume: t.TempDir(), to: &kept{Directory: store.Directory(t.TempDir())},
-		now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
+		opened: map[string]int{},
+		now:    time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
 	b.host = &Host{
 		Now: func() time.Time { return b.now },
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -95,7 +98,13 @@ func newBacked(t *testing.T) *backed {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return disk.Snapshots(root, disk.DefaultLayout(), tag)
+			found, err := disk.Snapshots(root, disk.DefaultLayout(), tag)
+			for _, s := range found {
+				for i := range s.Files {
+					s.Files[i].Open = b.counted(s.Table+"/"+s.Files[i].Name, s.Files[i].Open)
+				}
+			}
+			return found, err
 		},
 		Store:     func(context.Context, *v1alpha1.BackupStoreSpec) (store.Store, error) { return b.to, nil },
 		Cancelled: func() bool { return false },
@@ -109,6 +118,16 @@ func newBacked(t *testing.T) *backed {
 	b.snapshot("b-1", "2026-03-01T02:00:00Z", "system/local-1", map[string]string{"nb-1-big-Data.db": "own"})
 	b.snapshot("b-1", "2026-03-01T03:00:02Z", "shop/dropped-2", nil)
 	return b
+}
+
+// counted notes when a file is opened.
+func (b *backed) counted(name string, open func() (io.ReadSeekCloser, error)) func() (io.ReadSeekCloser, error) {
+	return func() (io.ReadSeekCloser, error) {
+		b.to.mu.Lock()
+		defer b.to.mu.Unlock()
+		b.opened[name]++
+		return open()
+	}
 }
 
 func (b *backed) snapshot(id, at, table string, files map[string]string) {
@@ -147,6 +166,12 @@ func TestUploadPutsTheSnapshot(t *testing.T) {
 		message, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{Bandwidth: 64 << 20})
 		if err != nil || message != "4 files of 25 bytes are in the store, 25 of them new" {
 			t.Fatalf("%q, %v", message, err)
+		}
+		for name, times := range b.opened {
+			if times != 1 || len(b.opened) != 4 {
+				t.Errorf("file %s of %d was opened %d times: what was read is gone from the page cache", name,
+					len(b.opened), times)
+			}
 		}
 		manifest := format.ManifestKey(uid, "b-1", member)
 		if last := b.to.put[len(b.to.put)-1]; last != manifest {

@@ -95,10 +95,15 @@ func (v volume) Snapshots(tag string) ([]disk.Snapshot, error) {
 		}
 		out = append(out, disk.Snapshot{Keyspace: keyspace, Table: "rows-1", TakenAt: kept[keyspace].TakenAt,
 			Files: []disk.SnapshotFile{{Name: "nb-1-big-Data.db", Size: int64(len(rows)),
-				Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(rows)), nil }}}})
+				Open: func() (io.ReadSeekCloser, error) { return inMemory{bytes.NewReader(rows)}, nil }}}})
 	}
 	return out, nil
 }
+
+// inMemory is a file that needs not be closed.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // Hints implements agentpod.Store.
 func (v volume) Hints() (map[string]int, error) { return v.s.content(v.name).Data.Hints(), nil }
