@@ -89,7 +89,7 @@ func TestBackupsAndDeaths(t *testing.T) {
 	ring, victim := onHosts(t, "e2e-backup-deaths")
 	before, names := identities(t, ring), ring.NodeNames(t.Context())
 	trouble := &troubled{}
-	in := bucketBehind(t, ring, func(service http.Handler) http.Handler {
+	in := bucket(t, ring, func(service http.Handler) http.Handler {
 		trouble.Handler = service
 		return trouble
 	})

@@ -6,16 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,60 +21,16 @@ import (
 	"helenus.io/helenus/test/e2e/scene"
 )
 
-// bucket serves an object store in this process, at the address by which pods reach it, and makes
-// the CassandraBackupStore main of it.
-func bucket(t *testing.T, ring *scene.Ring) store.Store {
+// bucket serves an object store until the test ends, as the CassandraBackupStore main. Requests
+// pass what is in front of it.
+func bucket(t *testing.T, ring *scene.Ring, front ...func(http.Handler) http.Handler) store.Store {
 	t.Helper()
-	return bucketBehind(t, ring, func(service http.Handler) http.Handler { return service })
-}
-
-// bucketBehind is a bucket whose requests pass a handler first.
-func bucketBehind(t *testing.T, ring *scene.Ring, front func(service http.Handler) http.Handler) store.Store {
-	t.Helper()
-	route, err := net.Dial("udp", net.JoinHostPort(ring.Nodes(t.Context())[0].Status.Address, "9"))
+	b, err := ring.Bucket(t.Context(), "main", front...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _, err := net.SplitHostPort(route.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = route.Close() // nothing was sent
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend := s3mem.New()
-	if err := backend.CreateBucket("backups"); err != nil {
-		t.Fatal(err)
-	}
-	service := front(gofakes3.New(backend).Server())
-	server := &http.Server{ReadHeaderTimeout: 5 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Authorization") == "" {
-				w.WriteHeader(http.StatusForbidden) // else the store is refused as public
-				return
-			}
-			service.ServeHTTP(w, r)
-		})}
-	go func() { _ = server.Serve(listener) }() // it is closed at the end
-	t.Cleanup(func() { _ = server.Close() })
-	keys := map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("id"), v1alpha1.KeySecretAccessKey: []byte("key")}
-	spec := v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1",
-		Endpoint: "http://" + listener.Addr().String(), SecretName: "backup-keys"}}
-	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ring.Namespace, Name: name} }
-	if err := errors.Join(
-		ring.Kubernetes.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: named("backup-keys"), Data: keys}),
-		ring.Kubernetes.Client.Create(t.Context(),
-			&v1alpha1.CassandraBackupStore{ObjectMeta: named("main"), Spec: spec}),
-	); err != nil {
-		t.Fatal(err)
-	}
-	to, err := store.Open(spec, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return to
+	t.Cleanup(b.Close)
+	return b
 }
 
 // TestBackup: a ring that clients write to is backed up twice, the second time while a JVM is

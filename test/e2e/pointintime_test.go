@@ -209,7 +209,7 @@ func described(t *testing.T, in store.Store, ring *scene.Ring, b *v1alpha1.Cassa
 // copyStore makes the CassandraBackupStore main of one scene in another one, too.
 func copyStore(t *testing.T, from, to *scene.Scene) {
 	t.Helper()
-	for name, o := range map[string]client.Object{"backup-keys": &corev1.Secret{}, "main": &v1alpha1.CassandraBackupStore{}} {
+	for name, o := range map[string]client.Object{"main-keys": &corev1.Secret{}, "main": &v1alpha1.CassandraBackupStore{}} {
 		key := client.ObjectKey{Namespace: from.Namespace, Name: name}
 		if err := from.Kubernetes.Client.Get(t.Context(), key, o); err != nil {
 			t.Fatal(err)

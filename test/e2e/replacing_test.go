@@ -140,7 +140,7 @@ func TestDiskLostInACleanupAndARebuild(t *testing.T) {
 	onlyHere(t, ring.Scene)
 	names := ring.NodeNames(t.Context())
 	took(t, "so much is written that cleaning up and rebuilding take a while", func() error {
-		return errors.Join(ring.FillMuch(t.Context()), ring.Slow(t.Context(), names, true))
+		return errors.Join(ring.FillMuch(t.Context(), scene.Much), ring.Slow(t.Context(), names, true))
 	})
 	for _, name := range names {
 		ring.Invariants.ExpectOtherPods(name)

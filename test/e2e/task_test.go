@@ -175,7 +175,8 @@ func TestTasksAndDeaths(t *testing.T) {
 	ring := forGrowth(t, "e2e-tasks-deaths")
 	onlyHere(t, ring.Scene)
 	names, before := ring.NodeNames(t.Context()), identities(t, ring)
-	took(t, "so much is written that tasks take a while", func() error { return ring.FillMuch(t.Context()) })
+	took(t, "so much is written that tasks take a while",
+		func() error { return ring.FillMuch(t.Context(), scene.Much) })
 	while(t, ring, gapsAreShort, "agents and JVMs are killed while tasks run", func() error {
 		for i, kind := range lasting {
 			node := names[i%len(names)] // the kubelet lets an agent that ends often wait for long

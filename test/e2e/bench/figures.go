@@ -33,6 +33,7 @@ type figures struct {
 	operations                      []operation
 	protection                      *protection
 	scraped                         []scraped
+	backedUp                        *backedUp
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.
@@ -108,6 +109,7 @@ func (f *figures) markdown() string {
 	f.done(&b)
 	f.protected(&b)
 	f.watched(&b)
+	f.backups(&b)
 	return b.String()
 }
 

@@ -27,7 +27,15 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 					Registers: scene.Registers{Operations: 12, Linearizable: true}}}},
 		operations: []operation{{what: "all 4 nodes stop", took: 20 * time.Second},
 			{what: "one node leaves", took: 50 * time.Second, own: 45 * time.Second}},
+		backedUp: &backedUp{files: 12, bytes: 300 << 20, up: transfer{40 << 20, 500 << 20, 50 << 20, 0.25},
+			besides: []besides{{"nothing", 1000, 0, 10 * time.Millisecond}, {"a repair", 500, 1, 12 * time.Millisecond}},
+			memory:  []memory{{"agent that sends", []uint64{50 << 20}}},
+			behind:  []time.Duration{time.Second, 20 * time.Second, 40 * time.Second},
+			formed:  20 * time.Second, formedAgain: 30 * time.Second, restored: 30 * time.Second,
+			fetching: 5 * time.Second},
 	}
+	f.backedUp.again.files, f.backedUp.again.bytes = 10, 1000
+	f.backedUp.again.requests, f.backedUp.again.sent = 15, 5
 	got := f.markdown()
 	for _, want := range []string{
 		"Measured by `make bench` on 1 March 2025, with Cassandra 5.0.6 on Kubernetes v1.35.4; the host: 2 cores; " +
@@ -42,10 +50,17 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		"| maxUnavailable 100% | 90.0 s | 2.0 × | 1.0 s | 4500 | 0 | 0.0 s | 12 CAS operations, linearizable |\n",
 		"| all 4 nodes stop | 20.0 s |  |  |\n", "| one node leaves | 50.0 s | 45.0 s | 5.0 s |\n",
 		"of 3 nodes in 10m0s in which nothing happened, without leases: **2**\n\n```\n    2  patch x\n```\n",
+		"Three nodes, 12 files of 300 MiB in all.\n", "| upload | 40 | 500 | 50 | 80 % | 25 % |\n",
+		"sent 0.50 % of the bytes, by 1.50 requests for each of 10 files.\n",
+		"| a repair | 500 | 1 | 12.0 ms | 1.2 × |\n", "sent every 30s: 20.0 s behind, at most 40.0 s.\n",
+		"| agent that sends | 1 | 50.0 MiB | 50.0 MiB |\n", "| against an empty one and the downloads | 1.0 × |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+	if strings.Contains(got, "| download") {
+		t.Error("a download is printed that was not measured")
 	}
 	if strings.Contains(got, "busy") {
 		t.Error("a quiet host is called busy")
@@ -100,6 +115,49 @@ func TestTimeThatIsCovered(t *testing.T) {
 	} {
 		if got := covered(c.spans); got.Seconds() != c.seconds {
 			t.Errorf("%s: %s, want %.0f s", name, got, c.seconds)
+		}
+	}
+}
+
+func TestAgentsAreMeasuredByTheirRequests(t *testing.T) {
+	at := func(from, to int, bytes int64) scene.Asked {
+		return scene.Asked{Began: time.Unix(int64(from), 0), Ended: time.Unix(int64(to), 0), Sent: bytes}
+	}
+	rate, all := moved(map[string][]scene.Asked{"a": {at(3, 6, 40), at(1, 2, 20)}, "b": {at(2, 7, 40)}})
+	if rate != 10 || all.from.Unix() != 1 || all.to.Unix() != 7 {
+		t.Errorf("%.1f bytes in a second, in %v", rate, all)
+	}
+	by := map[string][]scene.Asked{"a": {at(0, 2, 0), at(3, 4, 0)}, "b": {at(0, 4, 0)}}
+	if share := waiting(by, 2); share != 7.0/16 {
+		t.Errorf("waits for the store %f of the time", share)
+	}
+	if rate, _ := moved(nil); rate != 0 {
+		t.Errorf("nobody has moved %.1f bytes in a second", rate)
+	}
+}
+
+func TestReadsWithinSpans(t *testing.T) {
+	r := &reading{}
+	for i := range 200 {
+		r.reads = append(r.reads, read{time.Unix(int64(i), 0), time.Duration(i), i == 150})
+	}
+	reads := r.within([]span{{time.Unix(0, 0), time.Unix(50, 0)}, {time.Unix(150, 0), time.Unix(200, 0)}})
+	if failed, p99 := reached(reads); len(reads) != 100 || failed != 1 || p99 != 199 {
+		t.Errorf("%d reads, %d failed, 99 %% within %d", len(reads), failed, p99)
+	}
+	if failed, p99 := reached(nil); failed != 0 || p99 != 0 {
+		t.Errorf("of none %d failed, 99 %% within %d", failed, p99)
+	}
+}
+
+func TestANodeCompactsNothing(t *testing.T) {
+	for out, is := range map[string]bool{
+		"concurrent compactors            2\npending tasks                    0          \n": true,
+		"pending tasks: 0\n":                    true,
+		"pending tasks                    10\n": false,
+	} {
+		if compacted.MatchString(out) != is {
+			t.Errorf("%q", out)
 		}
 	}
 }

@@ -47,10 +47,11 @@ const (
 	partLeave     = "leave"
 	partSecurity  = "security"
 	partScrape    = "scrape"
+	partBackup    = "backup"
 )
 
 var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut,
-	partLeave, partSecurity, partScrape}
+	partLeave, partSecurity, partScrape, partBackup}
 
 // bench is one run.
 type bench struct {
@@ -89,6 +90,9 @@ func command() *cobra.Command {
   security    three nodes that form with passwords and encryption, and without; what both cost
               clients; a password and certificates of the largest ring that are replaced
   scrape      what the metrics of a node cost with a hundred tables, and with a thousand
+  backup      what three nodes upload and download against dd and a plain client, what backups and
+              repairs cost clients and agents, how far behind commit logs are, a ring from a backup
+              (local cluster alone)
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,

@@ -95,7 +95,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partScrape) {
-		return b.watches(ctx, sample, f)
+		if err := b.watches(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partBackup) {
+		return b.backsUp(ctx, sample, f)
 	}
 	return nil
 }

@@ -18,9 +18,9 @@ import (
 // Keyspace of all rows that a scene writes.
 const Keyspace = "e2e"
 
-// rowCount is how many rows are written: enough to reach every range of rings of this size, few
+// Rows is how many rows Fill writes: enough to reach every range of rings of this size, few
 // enough to cost nothing.
-const rowCount = 200
+const Rows = 200
 
 // Replication of the keyspace: in each datacenter as many copies as the cluster plans for.
 func replication(spec v1alpha1.CassandraClusterSpec) string {
@@ -35,7 +35,8 @@ func replication(spec v1alpha1.CassandraClusterSpec) string {
 	return "{" + strings.Join(options, ", ") + "}"
 }
 
-func rowText(i int) string { return fmt.Sprintf("row %d was acknowledged", i) }
+// RowText is what the i-th row has.
+func RowText(i int) string { return fmt.Sprintf("row %d was acknowledged", i) }
 
 // through does something with a session through a node.
 func (r *Ring) through(ctx context.Context, node string, do func(*cqlclient.Session) error) error {
@@ -158,9 +159,9 @@ func (r *Ring) define(ctx context.Context, statements ...string) error {
 func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []string) error {
 	for n, node := range nodes {
 		err := r.through(ctx, node, func(s *cqlclient.Session) error {
-			for i := n; i < rowCount; i += len(nodes) {
+			for i := n; i < Rows; i += len(nodes) {
 				if err := s.Query("INSERT INTO "+Keyspace+".rows (id, value) VALUES (?, ?)", i,
-					rowText(i)).Consistency(level).ExecContext(ctx); err != nil {
+					RowText(i)).Consistency(level).ExecContext(ctx); err != nil {
 					return fmt.Errorf("write row %d at %s: %w", i, level, err)
 				}
 			}
@@ -173,22 +174,22 @@ func (r *Ring) writeRows(ctx context.Context, level gocql.Consistency, nodes []s
 	return nil
 }
 
-// muchRows of muchSize random bytes are what FillMuch writes.
+// muchSize is how many random bytes each row has that FillMuch writes, and Much how many MiB take
+// more than a minute to read or stream where the nodes are slow.
 const (
-	muchRows = 2000
 	muchSize = 64 << 10
+	Much     = 125
 )
 
-// FillMuch writes so much that what reads or streams all of it takes more than a minute where the
-// nodes are slow.
-func (r *Ring) FillMuch(ctx context.Context) error {
+// FillMuch writes so many MiB into a table.
+func (r *Ring) FillMuch(ctx context.Context, mebibytes int) error {
 	if err := r.define(ctx, "CREATE TABLE "+Keyspace+".much (id int PRIMARY KEY, value blob)"); err != nil {
 		return err
 	}
 	return r.through(ctx, r.NodeNames(ctx)[0], func(s *cqlclient.Session) error {
 		value := make([]byte, muchSize)
 		source := rand.NewChaCha8([32]byte{})
-		for i := range muchRows {
+		for i := range mebibytes << 20 / muchSize {
 			_, _ = source.Read(value) // never fails
 			if err := s.Query("INSERT INTO "+Keyspace+".much (id, value) VALUES (?, ?)", i,
 				value).Consistency(gocql.Quorum).ExecContext(ctx); err != nil {
@@ -262,14 +263,14 @@ func readAll(ctx context.Context, s *cqlclient.Session, level gocql.Consistency)
 
 // compare says what is wrong with the rows that were read.
 func compare(seen map[int]string, level gocql.Consistency) error {
-	for i := range rowCount {
-		if value, found := seen[i]; !found || value != rowText(i) {
+	for i := range Rows {
+		if value, found := seen[i]; !found || value != RowText(i) {
 			return fmt.Errorf("row %d is %q at %s, and %q was acknowledged; %d of %d rows were read", i, value, level,
-				rowText(i), len(seen), rowCount)
+				RowText(i), len(seen), Rows)
 		}
 	}
-	if len(seen) != rowCount {
-		return fmt.Errorf("%d rows were read at %s, and %d were written", len(seen), level, rowCount)
+	if len(seen) != Rows {
+		return fmt.Errorf("%d rows were read at %s, and %d were written", len(seen), level, Rows)
 	}
 	return nil
 }
@@ -292,7 +293,7 @@ func (r *Ring) DeleteDoomed(ctx context.Context) error {
 
 func (r *Ring) forDoomed(ctx context.Context, statement string) error {
 	return r.through(ctx, r.NodeNames(ctx)[0], func(s *cqlclient.Session) error {
-		for i := range rowCount {
+		for i := range Rows {
 			if err := s.Query(statement, i).Consistency(gocql.All).ExecContext(ctx); err != nil {
 				return fmt.Errorf("%s for row %d: %w", statement, i, err)
 			}
@@ -307,7 +308,7 @@ func (r *Ring) NoneHasRisen(ctx context.Context) error {
 		var count int
 		err := s.Query("SELECT count(*) FROM "+doomed).Consistency(gocql.All).ScanContext(ctx, &count)
 		if err == nil && count > 0 {
-			err = fmt.Errorf("%d of %d rows are there that were deleted", count, rowCount)
+			err = fmt.Errorf("%d of %d rows are there that were deleted", count, Rows)
 		}
 		return err
 	})

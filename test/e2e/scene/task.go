@@ -79,9 +79,16 @@ func (r *Ring) TaskGone(ctx context.Context, t *v1alpha1.CassandraTask) error {
 
 // BackUp creates a backup of the cluster into a store, and waits until it has finished.
 func (r *Ring) BackUp(ctx context.Context, name, store string) (*v1alpha1.CassandraBackup, error) {
+	return r.BackUpWithin(ctx, name, store, nil)
+}
+
+// BackUpWithin does the same within limits.
+func (r *Ring) BackUpWithin(ctx context.Context, name, store string, limits *v1alpha1.BackupLimits) (
+	*v1alpha1.CassandraBackup, error) {
 	b := &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
 		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name},
-			Store: v1alpha1.BackupStoreReference{Name: store}}}
+			Store:          v1alpha1.BackupStoreReference{Name: store},
+			BackupTemplate: v1alpha1.BackupTemplate{Limits: limits}}}
 	if err := r.Kubernetes.Client.Create(ctx, b); err != nil {
 		return nil, fmt.Errorf("create backup %s: %w", name, err)
 	}
