@@ -288,6 +288,7 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 		ring.Cleanup = slices.DeleteFunc(ring.Cleanup, func(other string) bool { return other == name })
 		ring.UpgradeSSTables = slices.DeleteFunc(ring.UpgradeSSTables,
 			func(other string) bool { return other == name })
+		ring.Postponed = slices.DeleteFunc(ring.Postponed, func(p ledger.Postponed) bool { return p.Node == name })
 		own.Advance(ledger.StageOpen, v.Now)
 	})
 	s.Event("NodeReplaced", "node %s has taken the place of host id %s, with host id %s", name, state.Replaces.HostID,
