@@ -26,8 +26,8 @@ import (
 
 // TestPointInTime: while a client writes rows with timestamps of its own, the JVM of one node is
 // killed, and then those of all three at once. The ring goes with everything that Kubernetes has of
-// it, and is made again in another namespace, by what the store has alone, as it was at a time in
-// the middle of the writes: every row is there that was acknowledged with a timestamp up to it, and
+// it, and is restored in another namespace, from the store alone, to a time in the middle of the
+// writes: every row is there that was acknowledged with a timestamp up to it, and
 // none of later. In a run of all tests it is rolled out and grows after that, as any other.
 func TestPointInTime(t *testing.T) {
 	withoutSharedRing(t)

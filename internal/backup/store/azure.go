@@ -43,14 +43,9 @@ func OpenAzure(spec v1alpha1.AzureStore, secret map[string][]byte) (*Azure, erro
 	if endpoint == "" {
 		endpoint = "https://" + spec.Account + ".blob.core.windows.net"
 	}
-	address, err := endpointOf(endpoint)
+	address, transport, reason, err := wayTo(endpoint, spec.SecretName, secret)
 	if err != nil {
-		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
-	}
-	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
-	if err != nil {
-		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
-			spec.SecretName, err))
+		return nil, invalid(reason, err)
 	}
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
 		Transport: &http.Client{Transport: transport},

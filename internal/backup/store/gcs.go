@@ -44,14 +44,9 @@ func OpenGCS(spec v1alpha1.GCSStore, secret map[string][]byte) (*GCS, error) {
 	if endpoint == "" {
 		endpoint = "https://storage.googleapis.com"
 	}
-	address, err := endpointOf(endpoint)
+	address, transport, reason, err := wayTo(endpoint, spec.SecretName, secret)
 	if err != nil {
-		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
-	}
-	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
-	if err != nil {
-		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
-			spec.SecretName, err))
+		return nil, invalid(reason, err)
 	}
 	var tokens oauth2.TokenSource
 	if spec.ServiceAccount {

@@ -228,8 +228,8 @@ func (c *gcsClient) read(ctx context.Context, q gcsRequest) (content io.ReadClos
 	return content, size, err
 }
 
-// begin begins an upload in parts, which are to be sent to the path that it returns. Whoever knows
-// it can do so.
+// begin starts a resumable upload, and returns the path to which its parts are sent. The path is a
+// secret: it needs no token.
 func (c *gcsClient) begin(ctx context.Context, q gcsRequest, size int64) (path string, err error) {
 	ctx, cancel := limited(ctx, 0)
 	defer cancel()

@@ -81,6 +81,20 @@ func Open(spec v1alpha1.BackupStoreSpec, secret map[string][]byte) (Store, error
 	return Encrypt(opened, spec.EncryptionSecret(), secret[v1alpha1.KeyIdentities])
 }
 
+// wayTo is the address of a service, and a transport that trusts what a Secret says; or the reason
+// why there is none.
+func wayTo(endpoint, secretName string, secret map[string][]byte) (address *url.URL, transport *http.Transport,
+	reason string, err error) {
+	if address, err = endpointOf(endpoint); err != nil {
+		return nil, nil, v1alpha1.ReasonEndpointInvalid, err
+	}
+	if transport, err = transportOf(secret[v1alpha1.KeyStoreAuthority]); err != nil {
+		return nil, nil, v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
+			secretName, err)
+	}
+	return address, transport, "", nil
+}
+
 // endpointOf is the address of a service.
 func endpointOf(endpoint string) (*url.URL, error) {
 	address, err := url.Parse(endpoint)

@@ -44,14 +44,9 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	if endpoint == "" {
 		endpoint = "https://s3.amazonaws.com"
 	}
-	address, err := endpointOf(endpoint)
+	address, transport, reason, err := wayTo(endpoint, spec.SecretName, secret)
 	if err != nil {
-		return nil, invalid(v1alpha1.ReasonEndpointInvalid, err)
-	}
-	transport, err := transportOf(secret[v1alpha1.KeyStoreAuthority])
-	if err != nil {
-		return nil, invalid(v1alpha1.ReasonSecretInvalid, fmt.Errorf("%s of Secret %s %w", v1alpha1.KeyStoreAuthority,
-			spec.SecretName, err))
+		return nil, invalid(reason, err)
 	}
 	client := func(c *credentials.Credentials) (*minio.Client, error) {
 		return minio.New(address.Host, &minio.Options{Creds: c, Secure: address.Scheme == "https",
