@@ -48,7 +48,7 @@ func OpenAzure(spec v1alpha1.AzureStore, secret map[string][]byte) (*Azure, erro
 		return nil, invalid(reason, err)
 	}
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: &http.Client{Transport: transport},
+		Transport: &http.Client{Transport: sender{transport}},
 		Retry:     policy.RetryOptions{MaxRetries: attempts - 1, MaxRetryDelay: mostPause},
 	}}
 	whole := address.JoinPath(spec.Container).String()

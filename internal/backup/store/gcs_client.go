@@ -40,7 +40,7 @@ type gcsClient struct {
 }
 
 func newGCSClient(base *url.URL, transport *http.Transport, tokens oauth2.TokenSource) *gcsClient {
-	return &gcsClient{base: base, tokens: tokens, http: &http.Client{Transport: transport,
+	return &gcsClient{base: base, tokens: tokens, http: &http.Client{Transport: sender{transport},
 		// 308 asks for more of an upload, and nobody has this host read elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }

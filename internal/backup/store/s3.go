@@ -50,7 +50,7 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 	}
 	client := func(c *credentials.Credentials) (*minio.Client, error) {
 		return minio.New(address.Host, &minio.Options{Creds: c, Secure: address.Scheme == "https",
-			Region: spec.Region, Transport: transport, MaxRetries: attempts})
+			Region: spec.Region, Transport: sender{transport}, MaxRetries: attempts})
 	}
 	who := credentials.NewStaticV4(id, key, "")
 	if spec.ServiceAccount {
