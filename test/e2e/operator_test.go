@@ -104,6 +104,7 @@ func TestNewerOperator(t *testing.T) {
 	// The same image by another name: to Kubernetes it is another one.
 	other := tagged[:strings.LastIndex(tagged, ":")] + "@" + digest
 	upgrade(t, ring, install.Images{Operator: was.Operator, Agent: other})
+	took(t, "the agents of the former operator are back", func() error { return installAgents(t, ring, was) })
 }
 
 func reinstall(t *testing.T, s *scene.Scene, images install.Images) {
@@ -118,18 +119,7 @@ func upgrade(t *testing.T, ring *scene.Ring, to install.Images) {
 	t.Helper()
 	before, started := identities(t, ring), jvms(t, ring)
 	while(t, ring, servedThroughout, "the agents are replaced", func() error {
-		if err := ring.Install(t.Context(), to); err != nil {
-			return err
-		}
-		return ring.Until(t.Context(), 3*time.Minute, "all agents are of the new image", func(now follow.Sight) error {
-			for _, pod := range now.Pods(ring.Name) {
-				status := pod.Status.InitContainerStatuses[0]
-				if pod.Spec.InitContainers[0].Image != to.Agent || status.RestartCount == 0 || !status.Ready {
-					return fmt.Errorf("the agent of %s is %s: %+v", pod.Name, pod.Spec.InitContainers[0].Image, status)
-				}
-			}
-			return nil
-		})
+		return installAgents(t, ring, to)
 	})
 	wantAsBefore(t, before, identities(t, ring))
 	for name, p := range jvms(t, ring) {
@@ -139,6 +129,28 @@ func upgrade(t *testing.T, ring *scene.Ring, to install.Images) {
 	}
 	wantEvent(t, ring, "ReplacingAgents", to.Agent)
 	wantRingSeen(t, ring)
+}
+
+// installAgents installs another operator, and waits until each agent of a ring was replaced by one
+// of its image.
+func installAgents(t *testing.T, ring *scene.Ring, to install.Images) error {
+	t.Helper()
+	restarts := map[string]int32{}
+	for _, name := range ring.NodeNames(t.Context()) {
+		restarts[name] = podOf(t, ring, name).Status.InitContainerStatuses[0].RestartCount
+	}
+	if err := ring.Install(t.Context(), to); err != nil {
+		return err
+	}
+	return ring.Until(t.Context(), 3*time.Minute, "all agents are of the new image", func(now follow.Sight) error {
+		for _, pod := range now.Pods(ring.Name) {
+			status := pod.Status.InitContainerStatuses[0]
+			if pod.Spec.InitContainers[0].Image != to.Agent || status.RestartCount == restarts[pod.Name] || !status.Ready {
+				return fmt.Errorf("the agent of %s is %s: %+v", pod.Name, pod.Spec.InitContainers[0].Image, status)
+			}
+		}
+		return nil
+	})
 }
 
 // TestNewerRules: another release of Helenus is built, which makes pods with another label and
