@@ -129,7 +129,8 @@ type BackupStoreReference struct {
 // BackupLimits are limits of what a backup takes from each node.
 type BackupLimits struct {
 	// BandwidthPerNode is how many bytes a node reads of its files in a second, and so sends at
-	// most, such as 50Mi. Not set: as many as it can.
+	// most, such as 50Mi. Not set: as many as it can. It is less while clients wait longer for
+	// their reads.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidthPerNode "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
 	BandwidthPerNode *resource.Quantity `json:"bandwidthPerNode,omitempty"`

@@ -13,5 +13,7 @@ const (
 	beanBatchlogManager   = "org.apache.cassandra.db:type=BatchlogManager"
 	beanRepairService     = "org.apache.cassandra.db:type=RepairService"
 	beanClients           = "org.apache.cassandra.metrics:type=Client,name=Connections"
+	beanReadLatency       = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
+	beanReadTotalLatency  = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=TotalLatency"
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 )

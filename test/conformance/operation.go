@@ -197,6 +197,17 @@ var operationChecks = []Check{
 		}
 		wantException(t, s.Node.RebuildIndex(s.Context, "system_traces", "no_such_table", []string{"x"}))
 	}},
+	{Name: "reads of clients are counted, with the time that they took", Run: func(t *testing.T, s *Subject) {
+		first, err := s.Node.Reads(s.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := s.Node.Reads(s.Context)
+		if since := second.Since(first); err != nil || since.Count < 0 || since.Took < 0 ||
+			second.Count > 0 && (second.Mean() <= 0 || second.Mean() > time.Minute) {
+			t.Errorf("%+v, then %+v, error %v", first, second, err)
+		}
+	}},
 	{Name: "a rebuild from the node's own datacenter streams from the others", Run: func(t *testing.T, s *Subject) {
 		if len(s.View.HostIDs) < 2 || len(s.View.Unreachable) > 0 {
 			t.Skip("there is nobody, or not everybody, to stream from")

@@ -68,6 +68,7 @@ type JVM interface {
 	LoadNewSSTables(ctx context.Context, keyspace, table string) error
 	BulkLoad(ctx context.Context, directory string) error
 	Truncate(ctx context.Context, keyspace, table string) error
+	Reads(ctx context.Context) (cassandra.Reads, error)
 	// Describe has the statements that create the types, tables and views of a keyspace.
 	Describe(ctx context.Context, keyspace string) (string, error)
 }

@@ -28,7 +28,8 @@ type loading struct {
 }
 
 func newLoading(t *testing.T) *loading {
-	l := &loading{backed: newBacked(t), schema: schemaOfCarts + strings.ReplaceAll(schemaOfCarts, "carts", "carts_old")}
+	l := &loading{JVM: &readers{}, backed: newBacked(t),
+		schema: schemaOfCarts + strings.ReplaceAll(schemaOfCarts, "carts", "carts_old")}
 	path := filepath.Join(l.volume, "data/shop", carts, "snapshots", v1alpha1.BackupTagPrefix+"b-1", "schema.cql")
 	if err := os.WriteFile(path, []byte(schemaOfCarts), 0o600); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -39,7 +38,7 @@ type uploading struct {
 	to      store.Store
 	cluster string
 	hostID  string
-	limit   *rate.Limiter
+	pace    *pace
 
 	// began is when the marks were read: the manifest is written soon after, or they are read
 	// again. Marked blobs are pinned before they are relied on, by the keys in pins; late are their
@@ -72,10 +71,7 @@ func upload(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), hostID: view.HostID,
-		limit: rate.NewLimiter(rate.Inf, 0)}
-	if a.Bandwidth > 0 {
-		u.limit = rate.NewLimiter(rate.Limit(a.Bandwidth), burst)
-	}
+		pace: newPace(ctx, t.Host, a.Bandwidth)}
 	if u.to, err = t.Store(ctx, &a.Store); err != nil {
 		return "", fmt.Errorf("open the store: %w", err)
 	}
@@ -376,8 +372,8 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.done, u.newBytes = u.done+s.Size, u.newBytes+added
-	u.Say(int(u.done>>10), int(max(1, u.all>>10)), fmt.Sprintf("%d of %d bytes, %d of them new", u.done, u.all,
-		u.newBytes))
+	u.Say(int(u.done>>10), int(max(1, u.all>>10)), fmt.Sprintf("%d of %d bytes, %d of them new%s", u.done, u.all,
+		u.newBytes, u.pace))
 	return nil
 }
 
@@ -413,8 +409,8 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, ErrCancelled
 	}
 	n, err := l.from.Read(p[:min(len(p), burst)])
-	if waited := l.u.limit.WaitN(l.ctx, n); waited != nil {
-		return 0, waited //nolint:wrapcheck // who reads says what
+	if waited := l.u.pace.wait(l.ctx, n); waited != nil {
+		return 0, waited
 	}
 	l.left -= int64(n)
 	switch {

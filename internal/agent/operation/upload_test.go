@@ -78,6 +78,7 @@ func newBacked(t *testing.T) *backed {
 		opened: map[string]int{},
 		now:    time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
 	b.host = &Host{
+		JVM: &readers{},
 		Now: func() time.Time { return b.now },
 		Wait: func(_ context.Context, d time.Duration) error {
 			b.now = b.now.Add(d)

@@ -24,6 +24,8 @@ const (
 	beanStreamManager     = "org.apache.cassandra.net:type=StreamManager"
 	beanCaches            = "org.apache.cassandra.db:type=Caches"
 	beanClients           = "org.apache.cassandra.metrics:type=Client,name=Connections"
+	beanReadLatency       = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
+	beanReadTotalLatency  = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=TotalLatency"
 	// beanTables begins the names of those of tables, and stands for all of them.
 	beanTables = "org.apache.cassandra.db:type=Tables"
 )
@@ -32,7 +34,7 @@ const (
 func (p *Process) registered(bean string) bool {
 	switch bean {
 	case beanStorageService, beanFailureDetector, beanGossiper, beanMessaging, beanStreamManager, beanGuardrails,
-		beanSnitch,
+		beanSnitch, beanReadLatency, beanReadTotalLatency,
 		beanCompactionManager, beanBatchlogManager, beanRepairService, beanCaches, beanTables:
 		return p.beans
 	case beanStorageProxy:
@@ -150,6 +152,9 @@ func init() {
 		return append(out, `[{"address":"/`+p.net.plainClient+`:50000","driverName":"driver","driverVersion":"1",`+
 			`"ssl":"false"}]`...)
 	})
+	for _, bean := range []string{beanReadLatency, beanReadTotalLatency} { // clients read nothing
+		add(bean, "Count", func(_ *Process, out []byte) []byte { return append(out, '0') })
+	}
 	add(beanTables, "BuiltIndexes", func(_ *Process, out []byte) []byte { return append(out, "[]"...) })
 	attributes[attributeName{beanStreamManager, "CurrentStreams"}] = attribute{get: (*Process).appendStreams}
 }

@@ -1,0 +1,163 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"helenus.io/helenus/internal/cassandra"
+)
+
+const (
+	// least is how many bytes are read in a second however long clients wait: a backup must end.
+	least = 1 << 20
+	// lookEvery is how often it is asked how long clients wait.
+	lookEvery = time.Second
+	// enoughReads say how long one takes: some take many times as long as others. Where there are
+	// fewer in fewReads, nobody is disturbed.
+	enoughReads = 100
+	fewReads    = 10 * time.Second
+	// noise is what reads may take longer by chance.
+	noise = 250 * time.Microsecond
+	// afterLooks is for how many looks clients wait longer, with next to nothing read, until that
+	// is taken for usual: it has another cause.
+	afterLooks = 5
+)
+
+// pace is how fast the files of a backup are read: as fast as its limit lets, and slower while
+// clients of the node wait a quarter longer for their reads than they did with next to nothing
+// read. All nodes send at the same time, and a coordinator waits for other replicas too, so that
+// each node heeds those of its neighbours.
+type pace struct {
+	*Host
+	most    rate.Limit
+	limiter *rate.Limiter
+	// sent is how many bytes were read since the last look that said something.
+	sent atomic.Int64
+
+	mu sync.Mutex
+	// reads are those until since.
+	reads cassandra.Reads
+	since time.Time
+	asked time.Time
+	// usual is how long a read took with next to nothing sent; is how long the last ones took.
+	usual, is time.Duration
+	// much is the pace at which reads took too long last, and 0 if they never did; late is for how
+	// many looks they do at the slowest.
+	much rate.Limit
+	late int
+}
+
+// newPace has a limit in bytes a second; 0 for none.
+func newPace(ctx context.Context, h *Host, most int64) *pace {
+	p := &pace{Host: h, most: rate.Inf}
+	if most > 0 {
+		p.most = rate.Limit(most)
+	}
+	now := h.Now()
+	p.limiter, p.since, p.asked = rate.NewLimiter(p.most, burst), now, now
+	var err error
+	if p.reads, err = h.JVM.Reads(ctx); err == nil {
+		p.limiter.SetLimitAt(now, min(p.most, least))
+	}
+	return p
+}
+
+// wait until so many bytes, at most burst, may be read.
+func (p *pace) wait(ctx context.Context, n int) error {
+	p.sent.Add(int64(n))
+	if p.mu.TryLock() { // who looks does it for all
+		p.look(ctx, p.Now())
+		p.mu.Unlock()
+	}
+	now := p.Now()
+	if delay := p.limiter.ReserveN(now, n).DelayFrom(now); delay > 0 {
+		return p.Wait(ctx, delay)
+	}
+	return nil
+}
+
+// look how long clients wait, and set the pace.
+func (p *pace) look(ctx context.Context, now time.Time) {
+	if now.Sub(p.asked) < lookEvery {
+		return
+	}
+	p.asked = now
+	reads, err := p.JVM.Reads(ctx)
+	if err != nil {
+		return // perhaps later
+	}
+	if reads.Count < p.reads.Count { // it has started again
+		p.reads, p.since = reads, now
+		p.sent.Store(0)
+		return
+	}
+	meanwhile, passed := reads.Since(p.reads), now.Sub(p.since)
+	few := meanwhile.Count*int64(fewReads) < enoughReads*int64(passed)
+	if meanwhile.Count < enoughReads && passed < fewReads {
+		if few && p.usual == 0 {
+			p.set(now, p.most)
+		}
+		return
+	}
+	sent := rate.Limit(float64(p.sent.Swap(0)) / passed.Seconds())
+	p.reads, p.since = reads, now
+	if few {
+		p.usual, p.much = 0, 0
+		p.set(now, p.most)
+		return
+	}
+	p.is = meanwhile.Mean()
+	p.adapt(now, sent, passed)
+}
+
+// adapt the pace to how long reads took for some time, with so many bytes a second.
+func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration) {
+	slowest, at := min(p.most, least), p.limiter.Limit()
+	faster := func(perSecond float64) rate.Limit {
+		return at * rate.Limit(math.Pow(perSecond, min(passed, fewReads).Seconds()))
+	}
+	switch {
+	case p.usual == 0 && at > slowest: // it must be known first
+		p.set(now, slowest)
+	case p.usual == 0:
+		p.usual = p.is
+		p.set(now, 2*at)
+	case p.is <= p.usual*5/4+noise:
+		p.late, p.usual = 0, p.usual-max(0, p.usual-p.is)/8
+		switch {
+		case p.much == 0:
+			p.set(now, 2*at)
+		case at < p.much/2:
+			p.set(now, min(p.much/2, faster(1.25)))
+		default: // carefully: each time that it is too much, clients wait
+			p.set(now, faster(1.02))
+		}
+	case at > slowest:
+		p.much = min(at, sent)
+		p.set(now, max(slowest, p.much/2))
+	default:
+		if p.late++; p.late == afterLooks {
+			p.late, p.usual = 0, p.is
+		}
+	}
+}
+
+func (p *pace) set(now time.Time, to rate.Limit) { p.limiter.SetLimitAt(now, min(p.most, to)) }
+
+// String says that the pace is slower than its limit, and why; else it is empty.
+func (p *pace) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.limiter.Limit()
+	if p.much == 0 || at >= p.most {
+		return ""
+	}
+	return fmt.Sprintf("; %d KiB a second, for reads of clients take %s, and took %s before", int64(at)>>10,
+		p.is.Round(10*time.Microsecond), p.usual.Round(10*time.Microsecond))
+}

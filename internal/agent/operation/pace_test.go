@@ -1,0 +1,93 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"helenus.io/helenus/internal/cassandra"
+)
+
+// readers are clients of a node who wait longer the more of its files is read.
+type readers struct {
+	JVM
+	now time.Time
+	// rate is how many reads there are in a second, and usual how long one takes while nothing is
+	// sent; it takes twice as long with so many bytes a second as slows says.
+	rate  float64
+	usual time.Duration
+	slows float64
+
+	made, took float64
+	silent     bool
+}
+
+func (r *readers) Reads(context.Context) (cassandra.Reads, error) {
+	if r.silent {
+		return cassandra.Reads{}, errors.New("timed out")
+	}
+	return cassandra.Reads{Count: int64(r.made), Took: time.Duration(r.took)}, nil
+}
+
+// send reads for some time by a pace, and returns how many bytes it was in a second of the last
+// half.
+func (r *readers) send(t *testing.T, p *pace, d time.Duration) float64 {
+	t.Helper()
+	const part = 128 << 10
+	var half float64
+	for end := r.now.Add(d); r.now.Before(end); {
+		before := r.now
+		if err := p.wait(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(time.Millisecond) // the disk
+		passed := r.now.Sub(before).Seconds()
+		r.made += r.rate * passed
+		r.took += r.rate * passed * float64(r.usual) * (1 + part/passed/r.slows)
+		if r.now.After(end.Add(-d / 2)) {
+			half += part
+		}
+	}
+	return half / (d / 2).Seconds()
+}
+
+func TestPaceHeedsReads(t *testing.T) {
+	const mebibyte = 1 << 20
+	for name, c := range map[string]struct {
+		readers
+		most        int64
+		from, until float64
+		says        string
+	}{
+		"nobody reads":            {readers{slows: mebibyte}, 0, 100 * mebibyte, 128 * mebibyte, ""},
+		"hardly anybody":          {readers{rate: 2, usual: time.Second, slows: mebibyte}, 0, 100 * mebibyte, 128 * mebibyte, ""},
+		"the node says nothing":   {readers{rate: 500, usual: time.Millisecond, slows: mebibyte, silent: true}, 0, 100 * mebibyte, 128 * mebibyte, ""},
+		"nobody waits longer":     {readers{rate: 500, usual: time.Millisecond, slows: 1e12}, 0, 100 * mebibyte, 128 * mebibyte, ""},
+		"nobody, within a limit":  {readers{rate: 500, usual: time.Millisecond, slows: 1e12}, 20 * mebibyte, 19 * mebibyte, 21 * mebibyte, ""},
+		"below the slowest":       {readers{rate: 500, usual: time.Millisecond, slows: mebibyte}, 100 << 10, 90 << 10, 110 << 10, ""},
+		"many wait":               {readers{rate: 500, usual: 4 * time.Millisecond, slows: 40 * mebibyte}, 0, 4 * mebibyte, 16 * mebibyte, "a second, for reads"},
+		"some wait":               {readers{rate: 15, usual: 4 * time.Millisecond, slows: 40 * mebibyte}, 50 * mebibyte, 4 * mebibyte, 16 * mebibyte, "and took 4."},
+		"any byte is one to many": {readers{rate: 500, usual: 40 * time.Millisecond, slows: mebibyte}, 0, mebibyte, 4 * mebibyte, "a second, for reads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &c.readers
+			r.now = time.Unix(1e9, 0)
+			host := &Host{JVM: r, Now: func() time.Time { return r.now },
+				Wait: func(_ context.Context, d time.Duration) error { r.now = r.now.Add(d); return nil }}
+			p := newPace(t.Context(), host, c.most)
+			if got := r.send(t, p, 10*time.Minute); got < c.from || got > c.until {
+				t.Errorf("%.1f MiB a second, not %.1f to %.1f", got/mebibyte, c.from/mebibyte, c.until/mebibyte)
+			}
+			if said := p.String(); (said == "") != (c.says == "") || !strings.Contains(said, c.says) {
+				t.Errorf("says %q", said)
+			}
+			// Reads that take longer for another cause do not have it creep for long.
+			r.usual *= 5
+			if got := r.send(t, p, 10*time.Minute); got < c.from || c.most > 0 && got > float64(c.most)*1.1 {
+				t.Errorf("%.1f MiB a second after another cause", got/mebibyte)
+			}
+		})
+	}
+}
