@@ -225,8 +225,16 @@ func (t *turn) resized(old, p *corev1.Pod) {
 // have yet, or that its pod has other resources than its record.
 func (t *turn) inTurn(n *v1alpha1.CassandraNode) bool {
 	p, _ := t.w.Server.Object("Pod", keyOf(n.Name)).(*corev1.Pod)
-	return t.asked(n) || p != nil && render.HalfResized(n, p) ||
+	return t.asked(n) || p != nil && halfResized(n, p) ||
 		n.Status.Configuration != nil && n.Status.Configuration.RestartNeeded
+}
+
+// halfResized says that a pod is being resized: once its record has taken that over it is done,
+// whatever else the record is given later, such as while the disk is lost.
+func halfResized(n *v1alpha1.CassandraNode, p *corev1.Pod) bool {
+	asked, _ := render.ResizeAsked(p)
+	is := n.Spec.Resized
+	return render.HalfResized(n, p) && (is == nil || is.PodUID != p.UID || is.PodTemplate != asked)
 }
 
 func (t *turn) asked(n *v1alpha1.CassandraNode) bool {
