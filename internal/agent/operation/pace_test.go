@@ -61,15 +61,42 @@ func TestPaceHeedsReads(t *testing.T) {
 		from, until float64
 		says        string
 	}{
-		"nobody reads":            {readers{slows: mebibyte}, 0, 100 * mebibyte, 128 * mebibyte, ""},
-		"hardly anybody":          {readers{rate: 2, usual: time.Second, slows: mebibyte}, 0, 100 * mebibyte, 128 * mebibyte, ""},
-		"the node says nothing":   {readers{rate: 500, usual: time.Millisecond, slows: mebibyte, silent: true}, 0, 100 * mebibyte, 128 * mebibyte, ""},
-		"nobody waits longer":     {readers{rate: 500, usual: time.Millisecond, slows: 1e12}, 0, 100 * mebibyte, 128 * mebibyte, ""},
-		"nobody, within a limit":  {readers{rate: 500, usual: time.Millisecond, slows: 1e12}, 20 * mebibyte, 19 * mebibyte, 21 * mebibyte, ""},
-		"below the slowest":       {readers{rate: 500, usual: time.Millisecond, slows: mebibyte}, 100 << 10, 90 << 10, 110 << 10, ""},
-		"many wait":               {readers{rate: 500, usual: 4 * time.Millisecond, slows: 40 * mebibyte}, 0, 4 * mebibyte, 16 * mebibyte, "a second, for reads"},
-		"some wait":               {readers{rate: 15, usual: 4 * time.Millisecond, slows: 40 * mebibyte}, 50 * mebibyte, 4 * mebibyte, 16 * mebibyte, "and took 4."},
-		"any byte is one to many": {readers{rate: 500, usual: 40 * time.Millisecond, slows: mebibyte}, 0, mebibyte, 4 * mebibyte, "a second, for reads"},
+		"nobody reads": {
+			readers{slows: mebibyte},
+			0, 100 * mebibyte, 128 * mebibyte, "",
+		},
+		"hardly anybody": {
+			readers{rate: 2, usual: time.Second, slows: mebibyte},
+			0, 100 * mebibyte, 128 * mebibyte, "",
+		},
+		"the node says nothing": {
+			readers{rate: 500, usual: time.Millisecond, slows: mebibyte, silent: true},
+			0, 100 * mebibyte, 128 * mebibyte, "",
+		},
+		"nobody waits longer": {
+			readers{rate: 500, usual: time.Millisecond, slows: 1e12},
+			0, 100 * mebibyte, 128 * mebibyte, "",
+		},
+		"nobody, within a limit": {
+			readers{rate: 500, usual: time.Millisecond, slows: 1e12},
+			20 * mebibyte, 19 * mebibyte, 21 * mebibyte, "",
+		},
+		"below the slowest": {
+			readers{rate: 500, usual: time.Millisecond, slows: mebibyte},
+			100 << 10, 90 << 10, 110 << 10, "",
+		},
+		"many wait": {
+			readers{rate: 500, usual: 4 * time.Millisecond, slows: 40 * mebibyte},
+			0, 4 * mebibyte, 16 * mebibyte, "a second, for reads",
+		},
+		"some wait": {
+			readers{rate: 15, usual: 4 * time.Millisecond, slows: 40 * mebibyte},
+			50 * mebibyte, 4 * mebibyte, 16 * mebibyte, "and took 4.",
+		},
+		"any byte is one to many": {
+			readers{rate: 500, usual: 40 * time.Millisecond, slows: mebibyte},
+			0, mebibyte, 4 * mebibyte, "a second, for reads",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &c.readers
