@@ -166,8 +166,9 @@ type RepairPolicy struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([1-9]|[1-8][0-9]|90)%$')`,message=`repair.target must be from 1% to 90%`
 	Target string `json:"target,omitempty"`
 
-	// Intensity is in how much of the time repairs run while any are due, from 5% to 100%; they
-	// pause in the rest. Default: 50%.
+	// Intensity is in how much of the time repairs run at most while any are due, from 5% to 100%;
+	// they pause in the rest. Below 100% they pause for longer as long as half of the time until
+	// the first deadline is enough for what is due: down to 1% of the time. Default: 50%.
 	// +optional
 	// +kubebuilder:default="50%"
 	// +kubebuilder:validation:MinLength=2

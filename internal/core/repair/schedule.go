@@ -2,6 +2,7 @@ package repair
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ const (
 	leastGrace = 24 * time.Hour
 	// pauseLeast is the time between two waves: what was repaired is written down once for each.
 	pauseLeast = 5 * time.Minute
+	// thinnest is the least share of the time in which repairs run while any is due: of what it
+	// costs clients, 99 of 100 of their requests have nothing.
+	thinnest = 0.01
 )
 
 // TableOf names a table.
@@ -58,7 +62,7 @@ func (t *Table) Short() bool { return t.GCGrace < leastGrace }
 // Policy is what the user asks for.
 type Policy struct {
 	// Target and Intensity are percentages: of gc_grace until a repair begins, and of the time in
-	// which repairs run while any is due.
+	// which repairs run at most while any is due. At 100 nothing but pauseLeast is between them.
 	Target, Intensity int
 	// Window in which they begin; nil for any time.
 	Window *Window
@@ -133,8 +137,8 @@ func (s *Scene) Next() (units []Unit, down []string, wait time.Duration) {
 		}
 		due = later
 	}
-	if left := s.PausedUntil().Sub(s.Now); left > 0 {
-		return nil, nil, left
+	if left := s.pausedUntil(due).Sub(s.Now); left > 0 {
+		return nil, nil, min(left, pauseLeast) // it becomes less as the deadline comes
 	}
 	slices.SortStableFunc(due, func(a, b *group) int {
 		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.keyspace, b.keyspace),
@@ -155,13 +159,54 @@ func (s *Scene) Next() (units []Unit, down []string, wait time.Duration) {
 	return units, down, pauseLeast
 }
 
-// PausedUntil is when the next wave may begin.
-func (s *Scene) PausedUntil() time.Time {
+// Look is after what time it may be time for a wave, while any is due.
+func (s *Scene) Look() time.Duration {
+	if s.History == nil {
+		return time.Minute
+	}
+	return max(s.History.Ended.Add(pauseLeast).Sub(s.Now), time.Minute)
+}
+
+// pausedUntil is when the next wave may begin, of what is due.
+func (s *Scene) pausedUntil(due []*group) time.Time {
 	if s.History == nil {
 		return time.Time{}
 	}
-	pause := s.History.Took * time.Duration(100-s.Policy.Intensity) / time.Duration(s.Policy.Intensity)
+	pause := time.Duration(float64(s.History.Took) * (1/s.share(due) - 1))
 	return s.History.Ended.Add(max(pause, pauseLeast))
+}
+
+// share of the time in which repairs run: as little as is enough for all that is due in half of the
+// time until the first deadline.
+func (s *Scene) share(due []*group) float64 {
+	most := float64(s.Policy.Intensity) / 100
+	if most == 1 {
+		return most
+	}
+	first, work := due[0].deadline, 0.0
+	least := max(startTakes, s.History.Took).Seconds() // of a unit
+	for _, g := range due {
+		if g.deadline.Before(first) {
+			first = g.deadline
+		}
+		takes := 0.0
+		for _, d := range g.tables {
+			share := 0.0
+			for _, p := range d.parts {
+				share += p.Size()
+			}
+			takes += share * float64(d.Bytes) / float64(s.rate(d.Table))
+		}
+		work += takes + least*math.Ceil(max(takes/unitTakes.Seconds(), 1))
+	}
+	left := first.Sub(s.Now).Seconds() / 2
+	if w := s.Policy.Window; w != nil {
+		left *= w.Duration.Hours() / 24
+	}
+	if left <= 0 {
+		return most
+	}
+	return min(most, max(thinnest, work/left))
 }
 
 // group is what is due of a keyspace on one set of replicas.

@@ -63,9 +63,10 @@ func (s *Scene) run(t *testing.T, until time.Time) (waves int) {
 				t.Fatalf("a unit takes %s: %+v", e, u)
 			}
 		}
-		s.Now = s.Now.Add(unitTakes)
+		took := unitTakes * time.Duration(1+waves%3)
+		s.Now = s.Now.Add(took)
 		s.History = s.History.With(units, began)
-		s.History.Ended, s.History.Took = s.Now, unitTakes
+		s.History.Ended, s.History.Took = s.Now, took
 	}
 	return waves
 }
@@ -111,7 +112,6 @@ func TestWhatIsDue(t *testing.T) {
 			s.Tables[0].Since = start
 			s.Tables[0].Replication = "SimpleStrategy {replication_factor=3}"
 		}, true, 0},
-		"a pause": {func(s *Scene) { s.History.Ended, s.History.Took = start, 10*time.Minute }, false, 10 * time.Minute},
 		"a pause is never shorter than the time between two writes": {func(s *Scene) { s.History.Ended = start }, false,
 			5 * time.Minute},
 		"the window is shut": {func(s *Scene) {
@@ -135,6 +135,43 @@ func TestWhatIsDue(t *testing.T) {
 			t.Errorf("%s: %d units, wait %s, want %t, %s", name, len(units), wait, c.units, c.wait)
 		}
 	}
+}
+
+// A pause after a wave of a minute, with a small table due, is as long as its deadline allows.
+func TestPauses(t *testing.T) {
+	for name, c := range map[string]struct {
+		left   time.Duration // until the deadline
+		change func(*Scene)
+		want   time.Duration
+	}{
+		"the deadline is far": {48 * time.Hour, func(*Scene) {}, 99 * time.Minute},
+		"it comes":            {40 * time.Minute, func(*Scene) {}, 14 * time.Minute},
+		"in a window":         {80 * time.Minute, func(s *Scene) { s.open(12 * time.Hour) }, 915 * time.Second},
+		"as intensity says":   {5 * time.Minute, func(s *Scene) { s.Policy.Intensity = 10 }, 9 * time.Minute},
+		"with all intensity":  {48 * time.Hour, func(s *Scene) { s.Policy.Intensity = 100 }, pauseLeast},
+		"the deadline is over": {-time.Hour, func(s *Scene) { s.History.Took = 10 * time.Minute },
+			10 * time.Minute},
+	} {
+		s := sceneOf(t, 3, 4, 1)
+		s.History.Ended, s.History.Took = start, time.Minute
+		s.Tables[0].Since, s.Tables[0].Bytes = start.Add(c.left-s.Tables[0].GCGrace), 0
+		c.change(s)
+		for {
+			units, _, wait := s.Next()
+			if len(units) > 0 {
+				break
+			}
+			s.Now = s.Now.Add(wait)
+		}
+		if got := s.Now.Sub(start); got != c.want {
+			t.Errorf("%s: a pause of %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// open has a window that opened an hour ago.
+func (s *Scene) open(d time.Duration) {
+	s.Policy.Window = &Window{Start: 11 * time.Hour, Duration: d, Zone: time.UTC}
 }
 
 // all notes that all was repaired.

@@ -250,7 +250,7 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 			words.List(missed, 3))
 	}
 	if len(s.DueTables()) > 0 {
-		d.WakeIn(max(time.Minute, s.PausedUntil().Sub(v.Now)))
+		d.WakeIn(s.Look())
 	}
 	return plan.Nothing()
 }
