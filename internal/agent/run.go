@@ -83,6 +83,7 @@ func Run(ctx context.Context, o Options) error {
 	})
 	serveUntil("facts", func() error { return serve.Facts(ctx, servers.facts, a, certificates.Material, time.Now) })
 	all.Go(func() { line.Run(ctx) })
+	all.Go(func() { rest(ctx, logger) })
 	a.Run(ctx)
 	stop(nil)
 	all.Wait()

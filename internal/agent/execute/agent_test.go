@@ -142,12 +142,17 @@ func TestAnAgentEndsForALaterOne(t *testing.T) {
 	w.edit(a, func(s *v1alpha1.CassandraNodeSpec) { s.AgentStartedAfter = &metav1.Time{Time: time.Now()} })
 	a.Run(t.Context()) // until the record is known
 	next, _ := w.run()
-	w.await("the next agent to see the ring", func() bool { ok, _ := lockFree(w, next.Ready); return ok })
-	d := next.Decide()
+	w.await("the next agent to see the ring and keep the record, and have nothing else to do", func() bool {
+		idle, _ := lockFree(w, func() (bool, string) {
+			ready, _ := next.Ready()
+			return ready && next.Decide().Action == nil, ""
+		})
+		return idle && w.memory.Record.Generation == w.record.Generation
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d.Action != nil || w.state.Process == nil || w.called("start") != 1 {
-		t.Errorf("action %v, calls %v", d.Action, w.calls)
+	if w.state.Process == nil || w.called("start") != 1 {
+		t.Errorf("process %v, calls %v", w.state.Process, w.calls)
 	}
 }
 
