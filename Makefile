@@ -107,8 +107,10 @@ test-unit: ## Unit, golden, property and fuzz-seed tests, with the race detector
 	@failed=; for m in $(filter-out internal/simulate,$(UNIT_MODULES)); do echo "== go test $$m"; (cd $$m && go test -timeout 30m -race ./...) || failed="$$failed $$m"; done; \
 	echo "== go test internal/simulate"; (cd internal/simulate && go test -timeout 30m ./...) || failed="$$failed internal/simulate"; \
 	(cd internal/simulate && go test -race ./apiserver/... ./sweep/... ./timeline/... ./process/...) || failed="$$failed internal/simulate"; \
+	echo "== go test test/e2e"; (cd test/e2e && go test ./...) || failed="$$failed test/e2e"; \
 	[ -z "$$failed" ] || { echo "unit tests failed in:$$failed"; exit 1; }
-	@# A world runs in one thread of control, where nothing can race; what worlds share can.
+	@# A world runs in one thread of control, where nothing can race; what worlds share can. Of test/e2e it is what
+	@# the end-to-end tests and the benchmarks are made of: they themselves have the tag e2e.
 
 APT_INSTALL := apt-get install -qy --no-install-recommends
 test-console: ## The console in a real Chromium: installs Debian's if there is none, which needs root

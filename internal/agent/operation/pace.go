@@ -16,12 +16,18 @@ import (
 const (
 	// least is how many bytes are read in a second however long clients wait: a backup must end.
 	least = 1 << 20
+	// sendBurst is how many bytes are sent at once at most.
+	sendBurst = 128 << 10
 	// lookEvery is how often it is asked how long clients wait.
 	lookEvery = time.Second
 	// enoughReads say how long one takes: some take many times as long as others. Where there are
 	// fewer in fewReads, nobody is disturbed.
 	enoughReads = 100
 	fewReads    = 10 * time.Second
+	// muchLonger is how many times as long as usual fewer reads, at least someReads, must take to
+	// be enough: one slow read does not make so much, and clients wait meanwhile.
+	muchLonger = 8
+	someReads  = 20
 	// noise is what reads may take longer by chance.
 	noise = 250 * time.Microsecond
 	// afterLooks is for how many looks clients wait longer, with next to nothing read, until that
@@ -29,14 +35,15 @@ const (
 	afterLooks = 5
 )
 
-// pace is how fast the files of a backup are read: as fast as its limit lets, and slower while
-// clients of the node wait a quarter longer for their reads than they did with next to nothing
-// read. All nodes send at the same time, and a coordinator waits for other replicas too, so that
+// pace is how fast the files of a backup are read and sent: as fast as its limit lets, and slower
+// while clients of the node wait a quarter longer for their reads than with next to nothing read.
+// All nodes send at the same time, and a coordinator waits for other replicas too, so that
 // each node heeds those of its neighbours.
 type pace struct {
 	*Host
-	most    rate.Limit
-	limiter *rate.Limiter
+	most rate.Limit
+	// limiter is of what is read, and sends of what is sent of it, as fast.
+	limiter, sends *rate.Limiter
 	// sent is how many bytes were read since the last look that said something.
 	sent atomic.Int64
 
@@ -60,10 +67,11 @@ func newPace(ctx context.Context, h *Host, most int64) *pace {
 		p.most = rate.Limit(most)
 	}
 	now := h.Now()
-	p.limiter, p.since, p.asked = rate.NewLimiter(p.most, burst), now, now
+	p.limiter, p.sends = rate.NewLimiter(p.most, burst), rate.NewLimiter(p.most, sendBurst)
+	p.since, p.asked = now, now
 	var err error
 	if p.reads, err = h.JVM.Reads(ctx); err == nil {
-		p.limiter.SetLimitAt(now, min(p.most, least))
+		p.set(now, least)
 	}
 	return p
 }
@@ -75,8 +83,22 @@ func (p *pace) wait(ctx context.Context, n int) error {
 		p.look(ctx, p.Now())
 		p.mu.Unlock()
 	}
+	return p.reserve(ctx, p.limiter, n)
+}
+
+// send waits until so many bytes may be sent.
+func (p *pace) send(ctx context.Context, n int) error {
+	for ; n > sendBurst; n -= sendBurst {
+		if err := p.reserve(ctx, p.sends, sendBurst); err != nil {
+			return err
+		}
+	}
+	return p.reserve(ctx, p.sends, n)
+}
+
+func (p *pace) reserve(ctx context.Context, of *rate.Limiter, n int) error {
 	now := p.Now()
-	if delay := p.limiter.ReserveN(now, n).DelayFrom(now); delay > 0 {
+	if delay := of.ReserveN(now, n).DelayFrom(now); delay > 0 {
 		return p.Wait(ctx, delay)
 	}
 	return nil
@@ -99,7 +121,8 @@ func (p *pace) look(ctx context.Context, now time.Time) {
 	}
 	meanwhile, passed := reads.Since(p.reads), now.Sub(p.since)
 	few := meanwhile.Count*int64(fewReads) < enoughReads*int64(passed)
-	if meanwhile.Count < enoughReads && passed < fewReads {
+	sure := !few && p.usual > 0 && meanwhile.Count >= someReads && meanwhile.Mean() > muchLonger*p.usual+noise
+	if meanwhile.Count < enoughReads && passed < fewReads && !sure {
 		if few && p.usual == 0 {
 			p.set(now, p.most)
 		}
@@ -132,7 +155,7 @@ func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration) {
 		p.late, p.usual = 0, p.usual-max(0, p.usual-p.is)/8
 		switch {
 		case p.much == 0:
-			p.set(now, 2*at)
+			p.set(now, at*3/2)
 		case at < p.much/2:
 			p.set(now, min(p.much/2, faster(1.25)))
 		default: // carefully: each time that it is too much, clients wait
@@ -148,7 +171,10 @@ func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration) {
 	}
 }
 
-func (p *pace) set(now time.Time, to rate.Limit) { p.limiter.SetLimitAt(now, min(p.most, to)) }
+func (p *pace) set(now time.Time, to rate.Limit) {
+	p.limiter.SetLimitAt(now, min(p.most, to))
+	p.sends.SetLimitAt(now, min(p.most, to))
+}
 
 // String says that the pace is slower than its limit, and why; else it is empty.
 func (p *pace) String() string {

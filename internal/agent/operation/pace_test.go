@@ -118,3 +118,52 @@ func TestPaceHeedsReads(t *testing.T) {
 		})
 	}
 }
+
+// Clients who wait much longer are noticed before a hundred of them have, one alone is not.
+func TestPaceNoticesSoon(t *testing.T) {
+	for name, c := range map[string]struct {
+		then   func(*readers)
+		slower bool
+	}{
+		"all of them": {func(r *readers) { r.usual *= 20 }, true},
+		"one alone":   {func(r *readers) { r.made, r.took = r.made+1, r.took+float64(200*time.Millisecond) }, false},
+	} {
+		r := &readers{rate: 15, usual: 4 * time.Millisecond, slows: 1e12, now: time.Unix(1e9, 0)}
+		host := &Host{JVM: r, Now: func() time.Time { return r.now },
+			Wait: func(_ context.Context, d time.Duration) error { r.now = r.now.Add(d); return nil }}
+		p := newPace(t.Context(), host, 50<<20)
+		r.send(t, p, 2*time.Minute)
+		for since := p.since; p.since.Equal(since); {
+			r.send(t, p, 100*time.Millisecond)
+		}
+		c.then(r)
+		r.send(t, p, 3*time.Second)
+		if got := p.limiter.Limit(); (got < 50<<20) != c.slower {
+			t.Errorf("%s: %.0f bytes a second", name, got)
+		}
+	}
+}
+
+// What is sent of the files leaves evenly, as fast as they are read.
+func TestPaceSendsEvenly(t *testing.T) {
+	r := &readers{rate: 500, usual: time.Millisecond, slows: 1e12, now: time.Unix(1e9, 0)}
+	longest := time.Duration(0)
+	host := &Host{JVM: r, Now: func() time.Time { return r.now }, Wait: func(_ context.Context, d time.Duration) error {
+		r.now, longest = r.now.Add(d), max(longest, d)
+		return nil
+	}}
+	p := newPace(t.Context(), host, 0) // nothing is known of the readers yet: 1 MiB a second
+	began := r.now
+	for range 8 << 20 / (32 << 10) {
+		if err := p.send(t.Context(), 32<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := r.now.Sub(began).Round(time.Second); took != 8*time.Second || longest > 100*time.Millisecond {
+		t.Errorf("8 MiB took %s, with waits of up to %s", took, longest)
+	}
+	before := r.now
+	if err := p.send(t.Context(), 1<<20); err != nil || r.now.Sub(before).Round(time.Second) != time.Second {
+		t.Errorf("1 MiB at once took %s: %v", r.now.Sub(before), err)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
+	"hash/maphash"
 	"io"
 	"slices"
 	"strconv"
@@ -59,7 +59,14 @@ type uploading struct {
 type source struct {
 	disk.SnapshotFile
 	file *format.File
+	// check tells what is read again from other content; it costs a tenth of a SHA-256.
+	check *check
 }
+
+// check is a hash that no other process knows, 0 before it was read.
+type check uint64
+
+var checkSeed = maphash.MakeSeed()
 
 // upload puts the files of a snapshot into a store, each by its content and only where it is not
 // there, and the manifest last. What an attempt before has put there stays; if that was the
@@ -281,7 +288,8 @@ func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source 
 			for k := range t.SSTables[j].Files {
 				f := &t.SSTables[j].Files[k]
 				u.all += f.Size
-				out = append(out, source{at[t.Keyspace+"/"+t.Directory()+"/"+t.SSTables[j].Name+"-"+f.Name], f})
+				name := t.Keyspace + "/" + t.Directory() + "/" + t.SSTables[j].Name + "-" + f.Name
+				out = append(out, source{at[name], f, new(check)})
 			}
 		}
 	}
@@ -353,9 +361,9 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case err != nil:
-		content, err := u.read(ctx, s, from, s.file.SHA256)
+		content, err := u.read(ctx, s, from, true)
 		if err == nil {
-			err = u.to.Put(ctx, key, content, s.Size)
+			err = u.to.Put(store.Slowed(ctx, u.pace.send), key, content, s.Size)
 		}
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("put %s: %w", s.Name, err)
@@ -380,18 +388,24 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 // sum is the SHA-256 of a file.
 func (u *uploading) sum(ctx context.Context, s source, from io.ReadSeeker) (garbage.Sum, error) {
 	sum := sha256.New()
-	content, err := u.read(ctx, s, from, "")
+	content, err := u.read(ctx, s, from, false)
 	if err == nil {
 		_, err = io.CopyBuffer(sum, content, make([]byte, 256<<10))
+		*s.check = content.sum()
 	}
 	return garbage.Sum(sum.Sum(nil)), err
 }
 
-// read a file from its start, within the limit and until it is cancelled. Its last byte comes only
-// if the content has a hash, if that is known.
-func (u *uploading) read(ctx context.Context, s source, from io.ReadSeeker, sum string) (io.Reader, error) {
+// read a file from its start, within the limit and until it is cancelled. If it is read again, its
+// last byte comes only if the content is the same.
+func (u *uploading) read(ctx context.Context, s source, from io.ReadSeeker, again bool) (*limited, error) {
 	_, err := from.Seek(0, io.SeekStart)
-	return &limited{ctx: ctx, u: u, from: from, left: s.Size, want: sum, sum: sha256.New()}, err
+	l := &limited{ctx: ctx, u: u, from: from, left: s.Size}
+	l.hash.SetSeed(checkSeed)
+	if again {
+		l.want = s.check
+	}
+	return l, err
 }
 
 type limited struct {
@@ -399,9 +413,11 @@ type limited struct {
 	u    *uploading
 	from io.Reader
 	left int64
-	want string
-	sum  hash.Hash
+	want *check // nil: anything
+	hash maphash.Hash
 }
+
+func (l *limited) sum() check { return check(l.hash.Sum64()) }
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
@@ -413,14 +429,11 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, waited
 	}
 	l.left -= int64(n)
+	_, _ = l.hash.Write(p[:n]) // never fails
 	switch {
 	case l.left < 0 || errors.Is(err, io.EOF) && l.left > 0:
 		return 0, errors.New("its size has changed")
-	case l.want == "":
-		return n, err //nolint:wrapcheck // who reads says what
-	}
-	l.sum.Write(p[:n])
-	if l.left == 0 && hex.EncodeToString(l.sum.Sum(nil)) != l.want {
+	case l.left == 0 && l.want != nil && *l.want != l.sum():
 		return 0, errors.New("its content has changed")
 	}
 	return n, err //nolint:wrapcheck // who reads says what

@@ -1,11 +1,21 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
 )
+
+type slowedKey struct{}
+
+// Slowed is a context in which the content of requests is sent no faster than wait lets it. That is
+// called before some bytes are sent, 64 KiB at most as a rule. A part that leaves at once would
+// take the processors and the network for itself.
+func Slowed(ctx context.Context, wait func(ctx context.Context, bytes int) error) context.Context {
+	return context.WithValue(ctx, slowedKey{}, wait)
+}
 
 // sender reads the content of a request until its answer is closed, and no longer. An
 // http.Transport may still read it then: a service that refuses a request need not have read it.
@@ -16,7 +26,10 @@ func (s sender) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body == nil || request.Body == http.NoBody {
 		return s.Transport.RoundTrip(request) //nolint:wrapcheck // callers know that of http.Transport
 	}
-	of := &sending{}
+	of := &sending{wait: func(int) error { return nil }}
+	if wait, slowed := request.Context().Value(slowedKey{}).(func(context.Context, int) error); slowed {
+		of.wait = func(bytes int) error { return wait(request.Context(), bytes) }
+	}
 	request = request.WithContext(request.Context()) // a RoundTripper must not change what it is given
 	request.Body = &sent{ReadCloser: request.Body, of: of}
 	if original := request.GetBody; original != nil {
@@ -36,6 +49,7 @@ func (s sender) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // sending is that of one request, by all connections on which it is attempted.
 type sending struct {
+	wait  func(bytes int) error
 	mutex sync.Mutex
 	ended bool
 }
@@ -54,6 +68,14 @@ type sent struct {
 }
 
 func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.read(p)
+	if waited := s.of.wait(n); waited != nil {
+		return 0, waited
+	}
+	return n, err
+}
+
+func (s *sent) read(p []byte) (int, error) {
 	s.of.mutex.Lock()
 	defer s.of.mutex.Unlock()
 	if s.of.ended {

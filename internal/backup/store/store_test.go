@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,6 +263,37 @@ func TestPutOfAnotherLength(t *testing.T) {
 			}
 			if got := list(t, s, ""); len(got) != 0 {
 				t.Errorf("there is %v", got)
+			}
+		})
+	}
+}
+
+// What services are sent is asked for first, in small pieces, and an error of that ends it.
+func TestContentIsSlowed(t *testing.T) {
+	all := stores(t)
+	for _, name := range []string{"bucket", "container", "bucket of Google"} {
+		s := all[name]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const size = 9 << 20
+			var asked, most atomic.Int64
+			refused := errors.New("no more")
+			slowed := func(until int64) error {
+				asked.Store(0)
+				ctx := store.Slowed(t.Context(), func(_ context.Context, bytes int) error {
+					most.Store(max(most.Load(), int64(bytes)))
+					if asked.Add(int64(bytes)) > until {
+						return refused
+					}
+					return nil
+				})
+				return s.Put(ctx, fmt.Sprint("key", until), bytes.NewReader(content(size)), size)
+			}
+			if err := slowed(2 * size); err != nil || asked.Load() < size || most.Load() > 64<<10 {
+				t.Errorf("%d bytes were asked for, up to %d at once: %v", asked.Load(), most.Load(), err)
+			}
+			if err := slowed(size / 2); err == nil {
+				t.Error("it is there, though it was refused")
 			}
 		})
 	}

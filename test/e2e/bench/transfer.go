@@ -37,6 +37,10 @@ type transfer struct {
 // share that agents reach of what disks and the store allow.
 func (t transfer) share() float64 { return t.agents / min(t.disks, t.clients) }
 
+// inTurn is the same where the disk waits for the store, and the store for the disk: as it is where
+// nodes and store share the processors.
+func (t transfer) inTurn() float64 { return t.agents * (1/t.disks + 1/t.clients) }
+
 // eachNode has all nodes do something at the same time, and says how many bytes a second each has
 // moved, by the bytes and the time that do says.
 func eachNode(ctx context.Context, nodes []string, do func(ctx context.Context, node string) (int64, time.Duration,
@@ -92,10 +96,22 @@ func dd(ctx context.Context, ring *scene.Ring, script string, mebibytes int64) (
 	})
 }
 
-// plain is a client of a bucket that has nothing to do but to put and get.
-func plain(bucket *scene.Bucket) (*minio.Core, error) {
-	keys := credentials.NewStaticV4("id", "key", "")
-	return minio.NewCore(bucket.Address, &minio.Options{Creds: keys, Region: "eu-1"})
+// plain are clients of a bucket that have nothing to do but to put and get, one in the network of
+// each node.
+func plain(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket) (map[string]*minio.Core, error) {
+	out := map[string]*minio.Core{}
+	for _, node := range ring.NodeNames(ctx) {
+		dialer, err := ring.Beside(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		if out[node], err = minio.NewCore(bucket.Address, &minio.Options{Region: "eu-1",
+			Creds:     credentials.NewStaticV4("id", "key", ""),
+			Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: downloads}}); err != nil {
+			return nil, fmt.Errorf("open a plain client: %w", err)
+		}
+	}
+	return out, nil
 }
 
 // zeros are read without end.
@@ -108,15 +124,16 @@ func (zeros) Read(p []byte) (int, error) {
 
 // putPlainly puts objects as large as the files of each node, as many at a time as agents do, and
 // deletes them again.
-func putPlainly(ctx context.Context, bucket *scene.Bucket, of map[string][]format.File) (float64, error) {
-	client, err := plain(bucket)
+func putPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, of map[string][]format.File) (float64,
+	error) {
+	clients, err := plain(ctx, ring, bucket)
 	if err != nil {
 		return 0, err
 	}
 	key := func(node string, i int) string { return fmt.Sprintf("plain/%s/%d", node, i) }
 	rate, err := passing(ctx, of, uploads, func(ctx context.Context, node string, i int, f format.File) error {
-		_, err := client.Client.PutObject(ctx, scene.BucketName, key(node, i), io.LimitReader(zeros{}, f.Size), f.Size,
-			minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
+		_, err := clients[node].Client.PutObject(ctx, scene.BucketName, key(node, i), io.LimitReader(zeros{}, f.Size),
+			f.Size, minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
 		return err
 	})
 	for node, files := range of {
@@ -130,15 +147,15 @@ func putPlainly(ctx context.Context, bucket *scene.Bucket, of map[string][]forma
 }
 
 // getPlainly gets the files of each node out of a store, as many at a time as agents do.
-func getPlainly(ctx context.Context, bucket *scene.Bucket, cluster string, of map[string][]format.File) (float64,
+func getPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, of map[string][]format.File) (float64,
 	error) {
-	client, err := plain(bucket)
+	clients, err := plain(ctx, ring, bucket)
 	if err != nil {
 		return 0, err
 	}
-	return passing(ctx, of, downloads, func(ctx context.Context, _ string, _ int, f format.File) error {
-		content, _, _, err := client.GetObject(ctx, scene.BucketName, format.BlobKey(cluster, f.BlobName()),
-			minio.GetObjectOptions{})
+	return passing(ctx, of, downloads, func(ctx context.Context, node string, _ int, f format.File) error {
+		content, _, _, err := clients[node].GetObject(ctx, scene.BucketName,
+			format.BlobKey(string(ring.UID), f.BlobName()), minio.GetObjectOptions{})
 		if err != nil {
 			return err
 		}

@@ -119,16 +119,24 @@ func (r *Ring) connect(ctx context.Context) (*gocql.Session, error) {
 // Near makes a session with the nodes that are ready, as an application does in a pod beside the
 // first of them.
 func (r *Ring) Near(ctx context.Context) (*gocql.Session, error) {
-	name := r.NodeNames(ctx)[0]
-	pod, found := r.Now(ctx).Pod(name)
+	dialer, err := r.Beside(ctx, r.NodeNames(ctx)[0])
+	if err != nil {
+		return nil, err
+	}
+	return r.connectBy(ctx, dialer)
+}
+
+// Beside connects from the network of the pod of a node.
+func (r *Ring) Beside(ctx context.Context, node string) (gocql.Dialer, error) {
+	pod, found := r.Now(ctx).Pod(node)
 	if !found {
-		return nil, fmt.Errorf("connect beside %s: it has no pod", name)
+		return nil, fmt.Errorf("connect beside %s: it has no pod", node)
 	}
 	pid, err := r.ProcessOf(pod.UID, initProcess)
 	if err != nil {
-		return nil, fmt.Errorf("connect beside %s: %w", name, err)
+		return nil, fmt.Errorf("connect beside %s: %w", node, err)
 	}
-	return r.connectBy(ctx, insideDialer(pid))
+	return insideDialer(pid), nil
 }
 
 // insideDialer connects from the network of a process.
