@@ -203,6 +203,26 @@ func TestAFirstNodeThatDoesNotComeUp(t *testing.T) {
 	}
 }
 
+// A node of a wave that is changed again goes down once evictions are refused: they may have been
+// allowed until a moment ago, while the wave waited for a person.
+func TestANodeGoesDownAgainOnceEvictionsAreRefused(t *testing.T) {
+	w := inSoak(t)
+	first, budget := w.snapshot.Nodes[three[0]], w.snapshot.Shared.Budgets["orders-dc1"]
+	asked := func() string { return first.Record.Spec.Restart.ID }
+	before := asked()
+	budget.Generation++
+	w.change(setting("concurrent_reads", "24"))
+	w.settle()
+	if asked() != before {
+		t.Errorf("the disruption controller has not looked, and the node is asked for %s", asked())
+	}
+	budget.Status.ObservedGeneration = budget.Generation
+	w.settle()
+	if asked() == before {
+		t.Errorf("the node is not asked again:\n%s", w.pass())
+	}
+}
+
 // What needs no restart waits for no node that is down, and a lost disk holds no roll-out up.
 func TestWhoIsNotWaitedFor(t *testing.T) {
 	last := three[2]

@@ -217,7 +217,7 @@ func (o *checker) podDeleted(p *corev1.Pod) {
 		}
 		return
 	}
-	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) {
+	if s := o.sandbox(p.UID); s != nil && s.JVM() != nil && s.JVM().Mode() == string(facts.ModeNormal) && !justNormal(s) {
 		o.violated("I1: the operator deletes pod %s, whose node is NORMAL", p.Name)
 	}
 	n, _ := o.w.Server.Object("CassandraNode", keyOf(p.Name)).(*v1alpha1.CassandraNode)
@@ -227,6 +227,16 @@ func (o *checker) podDeleted(p *corev1.Pod) {
 		o.violated("the operator deletes pod %s with its data, and nobody is to take the place of %s", p.Name,
 			n.Status.HostID)
 	}
+}
+
+// justNormal says that a node that is NORMAL takes no clients, and that not even its agent has seen
+// it yet.
+func justNormal(s *pod.Sandbox) bool {
+	if s.Agent() == nil || s.JVM().NativeOpen() {
+		return false
+	}
+	answer, _ := s.Agent().Answer()
+	return answer != nil && answer.Phase == v1alpha1.PhaseJoining
 }
 
 // forced: no pod is taken out of the API server without the word of its kubelet, unless its host is
@@ -326,7 +336,8 @@ func (o *checker) overBefore(s *ledger.Step) bool {
 			return o.turn.asked(n.(*v1alpha1.CassandraNode))
 		})
 	}
-	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations
+	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations ||
+		s.Kind == ledger.StopDatacenter && s.Stage == ledger.StageStopped
 }
 
 // ledger: I8. An open step is closed before the next one is opened, or with the same write. What a

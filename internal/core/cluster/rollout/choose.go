@@ -78,6 +78,9 @@ func (p *pass) allowed(asking []string) []string {
 	if len(asking) == 0 || p.asked {
 		return asking
 	}
+	if len(p.step.OpenBudgets()) > 0 {
+		return nil // the wave has waited for a person until a moment ago, or somebody edits one
+	}
 	var down []string
 	for _, name := range p.state.Wave {
 		if n := p.Live(name); n == nil || !up(n) {
