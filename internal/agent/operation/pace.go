@@ -30,6 +30,14 @@ const (
 	someReads  = 20
 	// noise is what reads may take longer by chance.
 	noise = 250 * time.Microsecond
+	// twice is how many looks in a row must say that clients wait longer: a JVM that pauses has one
+	// say so.
+	twice = 2
+	// growing is how many times as much is sent a second later, and probing that near what was too
+	// much the last time. The step that is too much must be a small one, and a rare one: clients
+	// wait until enough reads have said so.
+	growing = 1.03
+	probing = 1.005
 	// afterLooks is for how many looks clients wait longer, with next to nothing read, until that
 	// is taken for usual: it has another cause.
 	afterLooks = 5
@@ -55,7 +63,7 @@ type pace struct {
 	// usual is how long a read took with next to nothing sent; is how long the last ones took.
 	usual, is time.Duration
 	// much is the pace at which reads took too long last, and 0 if they never did; late is for how
-	// many looks they do at the slowest.
+	// many looks in a row they do.
 	much rate.Limit
 	late int
 }
@@ -131,16 +139,17 @@ func (p *pace) look(ctx context.Context, now time.Time) {
 	sent := rate.Limit(float64(p.sent.Swap(0)) / passed.Seconds())
 	p.reads, p.since = reads, now
 	if few {
-		p.usual, p.much = 0, 0
+		p.usual, p.much, p.late = 0, 0, 0
 		p.set(now, p.most)
 		return
 	}
 	p.is = meanwhile.Mean()
-	p.adapt(now, sent, passed)
+	p.adapt(now, sent, passed, sure)
 }
 
-// adapt the pace to how long reads took for some time, with so many bytes a second.
-func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration) {
+// adapt the pace to how long reads took for some time, with so many bytes a second. If it is sure
+// that they take too long, nothing need be seen twice.
+func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration, sure bool) {
 	slowest, at := min(p.most, least), p.limiter.Limit()
 	faster := func(perSecond float64) rate.Limit {
 		return at * rate.Limit(math.Pow(perSecond, min(passed, fewReads).Seconds()))
@@ -150,23 +159,22 @@ func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration) {
 		p.set(now, slowest)
 	case p.usual == 0:
 		p.usual = p.is
-		p.set(now, 2*at)
+		p.set(now, faster(growing))
 	case p.is <= p.usual*5/4+noise:
 		p.late, p.usual = 0, p.usual-max(0, p.usual-p.is)/8
-		switch {
-		case p.much == 0:
-			p.set(now, at*3/2)
-		case at < p.much/2:
-			p.set(now, min(p.much/2, faster(1.25)))
-		default: // carefully: each time that it is too much, clients wait
-			p.set(now, faster(1.02))
+		if near := at > p.much*3/4 && at < p.much*11/10; near {
+			p.set(now, faster(probing))
+		} else {
+			p.set(now, faster(growing))
 		}
-	case at > slowest:
-		p.much = min(at, sent)
-		p.set(now, max(slowest, p.much/2))
 	default:
-		if p.late++; p.late == afterLooks {
-			p.late, p.usual = 0, p.is
+		p.late++
+		switch {
+		case at > slowest && (sure || p.late == twice):
+			p.late, p.much = 0, min(at, sent)
+			p.set(now, max(slowest, p.much/2))
+		case p.late == afterLooks: // only at the slowest
+			p.late, p.usual, p.much = 0, p.is, 0
 		}
 	}
 }

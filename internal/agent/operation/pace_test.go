@@ -19,6 +19,8 @@ type readers struct {
 	rate  float64
 	usual time.Duration
 	slows float64
+	// pauses says that the JVM pauses every five seconds: reads of one second take twice as long.
+	pauses bool
 
 	made, took float64
 	silent     bool
@@ -46,6 +48,9 @@ func (r *readers) send(t *testing.T, p *pace, d time.Duration) float64 {
 		passed := r.now.Sub(before).Seconds()
 		r.made += r.rate * passed
 		r.took += r.rate * passed * float64(r.usual) * (1 + part/passed/r.slows)
+		if r.pauses && before.Unix()/5 != r.now.Unix()/5 {
+			r.took += r.rate * float64(r.usual)
+		}
 		if r.now.After(end.Add(-d / 2)) {
 			half += part
 		}
@@ -75,6 +80,10 @@ func TestPaceHeedsReads(t *testing.T) {
 		},
 		"nobody waits longer": {
 			readers{rate: 500, usual: time.Millisecond, slows: 1e12},
+			0, 100 * mebibyte, 128 * mebibyte, "",
+		},
+		"only while the JVM pauses": {
+			readers{rate: 500, usual: time.Millisecond, slows: 1e12, pauses: true},
 			0, 100 * mebibyte, 128 * mebibyte, "",
 		},
 		"nobody, within a limit": {
@@ -132,7 +141,7 @@ func TestPaceNoticesSoon(t *testing.T) {
 		host := &Host{JVM: r, Now: func() time.Time { return r.now },
 			Wait: func(_ context.Context, d time.Duration) error { r.now = r.now.Add(d); return nil }}
 		p := newPace(t.Context(), host, 50<<20)
-		r.send(t, p, 2*time.Minute)
+		r.send(t, p, 5*time.Minute)
 		for since := p.since; p.since.Equal(since); {
 			r.send(t, p, 100*time.Millisecond)
 		}
