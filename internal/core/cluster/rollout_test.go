@@ -212,9 +212,13 @@ func TestANodeGoesDownAgainOnceEvictionsAreRefused(t *testing.T) {
 	before := asked()
 	budget.Generation++
 	w.change(setting("concurrent_reads", "24"))
-	w.settle()
+	made := w.settle()
 	if asked() != before {
 		t.Errorf("the disruption controller has not looked, and the node is asked for %s", asked())
+	}
+	want := "waiting for evictions to be refused: PodDisruptionBudget orders-dc1, "
+	if !strings.Contains(made.String(), want) {
+		t.Errorf("no %q in the plan:\n%s", want, made)
 	}
 	budget.Status.ObservedGeneration = budget.Generation
 	w.settle()

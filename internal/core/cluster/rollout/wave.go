@@ -58,6 +58,9 @@ func (p *pass) continueWave() (plan.Result, bool) {
 			waiting = append(waiting, name+": "+why)
 		}
 	}
+	if open := p.step.OpenBudgets(); len(allowed) < len(asking) && len(open) > 0 {
+		waiting = slices.Insert(waiting, 0, "evictions to be refused: PodDisruptionBudget "+words.List(open, 3))
+	}
 	if len(waiting) == 0 { // as far as the ring is up, every member sees every other
 		for _, r := range guard.Check(p.members(up), p.rules.Seen...) {
 			waiting = append(waiting, r.Message)
