@@ -50,7 +50,7 @@ func (a *Agent) publish(f *node.Facts, d node.Decision) {
 			answer.Space.Data = self.Load
 		}
 		if answer.Ring != nil {
-			answer.ObservedAt = f.JVM.AnsweredAt
+			answer.ObservedAt, answer.Ended = f.JVM.AnsweredAt, f.Memory.EndedBy(f.JVM.AskedAt)
 		}
 	}
 	digest := agentapi.Digest(answer)

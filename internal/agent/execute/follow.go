@@ -187,7 +187,8 @@ func (a *Agent) LookAtRing(ctx context.Context) {
 	if changed {
 		a.jvm.ChangedAt = a.jvm.AnsweredAt
 	}
-	if before.Problem != "" || changed ||
+	ended := len(a.memory.EndedBy(started)) != len(a.memory.EndedBy(before.AskedAt)) // since the last look
+	if before.Problem != "" || changed || ended ||
 		a.host.Threads.Now().Sub(a.decidedAt) >= time.Minute {
 		a.wake.Set()
 	}

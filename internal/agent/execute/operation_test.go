@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -181,6 +182,30 @@ func TestTheEndOfAnOperationThatIsNotKnown(t *testing.T) {
 				t.Errorf("operation %+v", o)
 			}
 		})
+	}
+}
+
+// Who waits for facts is told as soon as the ring was seen after an operation, and not before.
+func TestFactsSayWhatHasEnded(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.serve()
+	w.keyspaces("shop")
+	w.asks(a, v1alpha1.OperationCleanup, &v1alpha1.OperationArguments{})
+	w.ended(v1alpha1.OperationSucceeded)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	answer, digest := a.Answer()
+	for len(answer.Ended) == 0 && ctx.Err() == nil {
+		answer, digest = a.Wait(ctx, digest)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ended := *a.memory.Operation("op-1").FinishedAt
+	if !slices.Equal(answer.Ended, []string{"op-1"}) || answer.ObservedAt.Before(ended) {
+		t.Errorf("ended %q, observed at %s, and that ended at %s", answer.Ended, answer.ObservedAt, ended)
+	}
+	if early := a.memory.EndedBy(ended.Add(-1)); len(early) > 0 {
+		t.Errorf("%q had ended before it did", early)
 	}
 }
 

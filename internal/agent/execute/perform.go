@@ -45,6 +45,7 @@ func (a *Agent) begin(ctx context.Context, f *node.Facts, action node.Action) {
 		a.cancelJob(ctx, action.ID)
 	case node.FinishOperation:
 		a.dropJob(action.ID)
+		a.look.Set() // at what it has changed
 	case node.InterruptOperation:
 		a.dropJob(action.ID)
 	}

@@ -198,6 +198,22 @@ func TestABackupOfOneSchema(t *testing.T) {
 	}
 }
 
+// A schema that was seen before a snapshot was taken, even in the same second, says nothing of it.
+func TestASchemaIsSeenAfterTheSnapshot(t *testing.T) {
+	w := formed(t)
+	w.sees = func(n *facts.Node) bool { return n.Name != three[1] }
+	begun := w.backUp("nightly", succeeds)
+	w.settle()
+	w.wantBackup("Snapshotting")
+	w.sees = nil
+	w.agents()
+	w.settle()
+	w.wantBackup("Complete 3/3")
+	if len(*begun) != 10 {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
 // A member that is down holds it back until its deadline, and other tasks go on meanwhile.
 func TestABackupWaitsForEveryMember(t *testing.T) {
 	w := formed(t)

@@ -62,6 +62,8 @@ type world struct {
 	// operate is what an agent says of an operation that it is asked for; by default it has
 	// succeeded at once.
 	operate func(*facts.Node, v1alpha1.OperationIntent) []v1alpha1.OperationStatus
+	// sees says that an agent has asked its JVM after its last operation; by default each has.
+	sees    func(*facts.Node) bool
 	undying bool
 	load    int64
 	pending int
@@ -560,6 +562,14 @@ func (w *world) agent(n *facts.Node) {
 		n.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
 	n.Agent.ObservedAt = w.now
+	if w.sees == nil || w.sees(n) {
+		n.Agent.Ended = nil
+		for _, o := range status.Operations {
+			if o.Phase.Final() {
+				n.Agent.Ended = append(n.Agent.Ended, o.ID)
+			}
+		}
+	}
 	n.Agent.TrafficOpened = n.Agent.TrafficOpened || spec.ClientTraffic != v1alpha1.TrafficClosed
 }
 

@@ -76,6 +76,9 @@ type Agent struct {
 
 	// Ring is nil while no JVM answers.
 	Ring *Ring `json:"ring,omitempty"`
+	// Ended are the ids of the operations that had ended when the JVM was asked for Ring, which
+	// shows what they have changed.
+	Ended []string `json:"ended,omitempty"`
 }
 
 // Table is one that has more than one replica, and what the node holds of it.

@@ -180,6 +180,16 @@ func (m *Memory) Operation(id string) *OperationMemory {
 	return &m.Operations[i]
 }
 
+// EndedBy are the ids of the operations that had ended at a time.
+func (m *Memory) EndedBy(at time.Time) (ids []string) {
+	for _, o := range m.Operations {
+		if o.FinishedAt != nil && !o.FinishedAt.After(at) {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
 // WithHandle is the memory with another handle of an operation that runs.
 func (m Memory) WithHandle(id string, h operation.Handle) Memory {
 	m.Operations = slices.Clone(m.Operations)

@@ -196,7 +196,7 @@ func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("backup %s: the members are asked for snapshots", t.task.Name)
 }
 
-// oneSchema is the version of the schema that all members have, as each has said since it took its
+// oneSchema is the version of the schema that all members have, as each has seen since it took its
 // snapshot; empty if they have none in common, or one has not said.
 func oneSchema(v *assess.View, s *procedure.Step, o procedure.Operation) string {
 	out := ""
@@ -206,7 +206,7 @@ func oneSchema(v *assess.View, s *procedure.Step, o procedure.Operation) string 
 			return ""
 		}
 		agent, taken := n.CurrentAgent(), n.Record.Status.Operation(s.Attempt(o, name))
-		if taken != nil && (taken.FinishedAt == nil || agent.ObservedAt.Before(taken.FinishedAt.Time)) ||
+		if taken != nil && !slices.Contains(agent.Ended, taken.ID) ||
 			out != "" && agent.Ring.SchemaVersion != out {
 			return ""
 		}
