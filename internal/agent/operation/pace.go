@@ -18,8 +18,9 @@ const (
 	least = 1 << 20
 	// sendBurst is how many bytes are sent at once at most.
 	sendBurst = 128 << 10
-	// lookEvery is how often it is asked how long clients wait.
-	lookEvery = time.Second
+	// lookEvery is how often it is asked how long clients wait, and before for how long it is first
+	// seen whether anybody reads.
+	lookEvery, before = time.Second, 250 * time.Millisecond
 	// enoughReads say how long one takes: some take many times as long as others. Where there are
 	// fewer in fewReads, nobody is disturbed.
 	enoughReads = 100
@@ -74,12 +75,15 @@ func newPace(ctx context.Context, h *Host, most int64) *pace {
 	if most > 0 {
 		p.most = rate.Limit(most)
 	}
-	now := h.Now()
 	p.limiter, p.sends = rate.NewLimiter(p.most, burst), rate.NewLimiter(p.most, sendBurst)
-	p.since, p.asked = now, now
 	var err error
+	p.since = h.Now()
 	if p.reads, err = h.JVM.Reads(ctx); err == nil {
-		p.set(now, least)
+		p.set(p.since, least)
+		err = h.Wait(ctx, before)
+	}
+	if p.asked = h.Now(); err == nil {
+		p.look(ctx, p.asked)
 	}
 	return p
 }
@@ -88,7 +92,7 @@ func newPace(ctx context.Context, h *Host, most int64) *pace {
 func (p *pace) wait(ctx context.Context, n int) error {
 	p.sent.Add(int64(n))
 	if p.mu.TryLock() { // who looks does it for all
-		p.look(ctx, p.Now())
+		p.lookAgain(ctx, p.Now())
 		p.mu.Unlock()
 	}
 	return p.reserve(ctx, p.limiter, n)
@@ -112,12 +116,15 @@ func (p *pace) reserve(ctx context.Context, of *rate.Limiter, n int) error {
 	return nil
 }
 
+func (p *pace) lookAgain(ctx context.Context, now time.Time) {
+	if now.Sub(p.asked) >= lookEvery {
+		p.asked = now
+		p.look(ctx, now)
+	}
+}
+
 // look how long clients wait, and set the pace.
 func (p *pace) look(ctx context.Context, now time.Time) {
-	if now.Sub(p.asked) < lookEvery {
-		return
-	}
-	p.asked = now
 	reads, err := p.JVM.Reads(ctx)
 	if err != nil {
 		return // perhaps later

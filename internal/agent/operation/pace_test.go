@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"helenus.io/helenus/internal/cassandra"
 )
 
@@ -128,6 +130,28 @@ func TestPaceHeedsReads(t *testing.T) {
 	}
 }
 
+// Whether anybody reads is known before the first byte is read and sent.
+func TestPaceBegins(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate float64
+		most int64
+		want rate.Limit
+	}{
+		"nobody reads":                 {0, 0, rate.Inf},
+		"nobody reads, within a limit": {0, 20 << 20, 20 << 20},
+		"some read":                    {100, 20 << 20, least},
+	} {
+		r := &readers{rate: c.rate, usual: time.Millisecond, now: time.Unix(1e9, 0)}
+		host := &Host{JVM: r, Now: func() time.Time { return r.now }, Wait: func(_ context.Context, d time.Duration) error {
+			r.now, r.made = r.now.Add(d), r.made+r.rate*d.Seconds()
+			return nil
+		}}
+		if p := newPace(t.Context(), host, c.most); p.limiter.Limit() != c.want || p.sends.Limit() != c.want {
+			t.Errorf("%s: %.0f and %.0f bytes a second, not %.0f", name, p.limiter.Limit(), p.sends.Limit(), c.want)
+		}
+	}
+}
+
 // Clients who wait much longer are noticed before a hundred of them have, one alone is not.
 func TestPaceNoticesSoon(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -161,7 +185,9 @@ func TestPaceSendsEvenly(t *testing.T) {
 		r.now, longest = r.now.Add(d), max(longest, d)
 		return nil
 	}}
-	p := newPace(t.Context(), host, 0) // nothing is known of the readers yet: 1 MiB a second
+	p := newPace(t.Context(), host, 0)
+	p.set(r.now, 1<<20)
+	longest = 0
 	began := r.now
 	for range 8 << 20 / (32 << 10) {
 		if err := p.send(t.Context(), 32<<10); err != nil {

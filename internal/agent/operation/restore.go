@@ -70,7 +70,7 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	if err := r.room(loads); err != nil {
 		return "", err
 	}
-	err = t.together(ctx, len(missing), func(ctx context.Context, i int) error {
+	err = t.together(ctx, 1, len(missing), func(ctx context.Context, i int) error {
 		f := missing[i]
 		content, err := r.from.Get(ctx, format.BlobKey(string(t.arguments.Restore.Cluster), f.BlobName()))
 		if err != nil {

@@ -39,6 +39,8 @@ type uploading struct {
 	cluster string
 	hostID  string
 	pace    *pace
+	// sending holds one for each file that is being sent.
+	sending chan struct{}
 
 	// began is when the marks were read: the manifest is written soon after, or they are read
 	// again. Marked blobs are pinned before they are relied on, by the keys in pins; late are their
@@ -78,7 +80,7 @@ func upload(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), hostID: view.HostID,
-		pace: newPace(ctx, t.Host, a.Bandwidth)}
+		pace: newPace(ctx, t.Host, a.Bandwidth), sending: make(chan struct{}, max(1, t.Uploads))}
 	if u.to, err = t.Store(ctx, &a.Store); err != nil {
 		return "", fmt.Errorf("open the store: %w", err)
 	}
@@ -296,14 +298,15 @@ func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source 
 	return out
 }
 
-// putAll puts some files at a time, as many as the host allows.
+// putAll puts some files at a time, as many as the host allows, and hashes as many others
+// meanwhile.
 func (u *uploading) putAll(ctx context.Context, sources []source) error {
-	return u.together(ctx, len(sources), func(ctx context.Context, i int) error { return u.put(ctx, sources[i]) })
+	return u.together(ctx, 2, len(sources), func(ctx context.Context, i int) error { return u.put(ctx, sources[i]) })
 }
 
-// together does so many things with a store, as many at a time as the host allows. The first error
-// ends it.
-func (t *task) together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// together does so many things with a store, at a time some times as many as the host allows. The
+// first error ends it.
+func (t *task) together(ctx context.Context, times, n int, do func(ctx context.Context, i int) error) error {
 	if t.Uploads <= 1 {
 		for i := range n {
 			if err := do(ctx, i); err != nil {
@@ -313,7 +316,7 @@ func (t *task) together(ctx context.Context, n int, do func(ctx context.Context,
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(t.Uploads)
+	group.SetLimit(times * t.Uploads)
 	for i := range n {
 		if ctx.Err() != nil {
 			break
@@ -361,10 +364,7 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return err
 	case err != nil:
-		content, err := u.read(ctx, s, from, true)
-		if err == nil {
-			err = u.to.Put(store.Slowed(ctx, u.pace.send), key, content, s.Size)
-		}
+		err := u.send(ctx, s, from, key)
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("put %s: %w", s.Name, err)
 		}
@@ -383,6 +383,21 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 	u.Say(int(u.done>>10), int(max(1, u.all>>10)), fmt.Sprintf("%d of %d bytes, %d of them new%s", u.done, u.all,
 		u.newBytes, u.pace))
 	return nil
+}
+
+// send a file as an object, once few enough others are sent: each takes a buffer.
+func (u *uploading) send(ctx context.Context, s source, from io.ReadSeeker, key string) error {
+	select {
+	case u.sending <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-u.sending }()
+	content, err := u.read(ctx, s, from, true)
+	if err != nil {
+		return err
+	}
+	return u.to.Put(store.Slowed(ctx, u.pace.send), key, content, s.Size)
 }
 
 // sum is the SHA-256 of a file.

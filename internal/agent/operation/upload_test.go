@@ -366,7 +366,7 @@ func TestUploadPinsWhatIsMarked(t *testing.T) {
 		if err := b.to.List(t.Context(), format.PinPrefix(uid), func(store.Object) error { pins++; return nil }); err != nil {
 			t.Error(err)
 		}
-		if b.now.Sub(began) == 9*time.Minute+time.Nanosecond { // one that has looked before the pins
+		if b.now.Sub(began) == before+9*time.Minute+time.Nanosecond { // one that has looked before the pins
 			if err := b.to.Delete(t.Context(), blobOf("data")); err != nil {
 				t.Error(err)
 			}
