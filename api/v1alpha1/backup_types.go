@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // CassandraBackup is one backup of a cluster into a store. Users and schedules create it. Its
@@ -134,6 +135,14 @@ type BackupLimits struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`(type(self) == int ? self >= 1048576 : isQuantity(self) && !quantity(self).isLessThan(quantity('1Mi')))`,messageExpression=`'bandwidthPerNode "' + string(self) + '" must be at least 1Mi; give it a unit, such as 50Mi'`
 	BandwidthPerNode *resource.Quantity `json:"bandwidthPerNode,omitempty"`
+
+	// NodesAtOnce is how many nodes upload at the same time, as a number or a percentage. All take
+	// their snapshots at the same time in any case. Default: 100%.
+	// +optional
+	// +kubebuilder:default="100%"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 : self.matches('^([1-9]|[1-9][0-9]|100)%$')`,message=`nodesAtOnce must be a number of nodes from 1, or a percentage of the nodes from 1% to 100%`
+	NodesAtOnce *intstr.IntOrString `json:"nodesAtOnce,omitempty"`
 }
 
 // BackupPhase is how far a backup has come.

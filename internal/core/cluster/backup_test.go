@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
@@ -136,6 +137,34 @@ func TestABackup(t *testing.T) {
 	w.pass()
 	if s := w.snapshot.Backups[0].Status; s.Verified == nil || s.Verified.DamagedFiles != 7 || len(s.Conditions) != 2 {
 		t.Errorf("what was verified is lost: %+v", s)
+	}
+}
+
+// All members take their snapshots at once, and no more of them upload at once than may.
+func TestABackupOfSomeNodesAtOnce(t *testing.T) {
+	for most, want := range map[string]int{"1": 1, "50%": 2, "100%": 3, "1%": 1, "9": 3} {
+		w, at := formed(t), map[v1alpha1.OperationType]int{}
+		w.backUp("nightly", succeeds)
+		parsed := intstr.Parse(most)
+		w.snapshot.Backups[0].Spec.Limits = &v1alpha1.BackupLimits{NodesAtOnce: &parsed}
+		operate := w.operate
+		w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+			running := 0
+			for _, other := range w.snapshot.Nodes {
+				for _, asked := range other.Record.Spec.Operations {
+					if s := other.Record.Status.Operation(asked.ID); asked.Type == o.Type && (s == nil || !s.Phase.Final()) {
+						running++
+					}
+				}
+			}
+			at[o.Type] = max(at[o.Type], running)
+			return operate(n, o)
+		}
+		w.settle()
+		w.wantBackup("Complete 3/3 kept on 3 nodes")
+		if got := at[v1alpha1.OperationUpload]; got != want || at[v1alpha1.OperationSnapshot] != 3 {
+			t.Errorf("%s: %v at once, not %d", most, at, want)
+		}
 	}
 }
 

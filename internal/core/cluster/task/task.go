@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
@@ -108,12 +110,22 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		s.Advance(false, "what the nodes kept is in the store", ledger.StageComplete)
 		return plan.Acting("backup %s: every node is done", t.task.Name)
 	}
-	p := s.Run(t.operation(v), choose(v, s, left, int(t.task.Spec.Concurrency)))
+	p := s.Run(t.operation(v), choose(v, s, left, t.atOnce()))
 	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)
 	if len(p.Waiting) == 0 {
 		return plan.Waiting("task %s: %s", t.task.Name, t.status.Message)
 	}
 	return p.Result("task %s: %s on %s", t.task.Name, t.task.Spec.Type, words.List(p.Waiting, 3))
+}
+
+// atOnce is how many nodes work at the same time, at least one.
+func (t *state) atOnce() int {
+	if t.backup == nil || t.backup.Spec.Limits == nil || t.backup.Spec.Limits.NodesAtOnce == nil {
+		return int(t.task.Spec.Concurrency)
+	}
+	// The schema lets nothing pass that is neither a number nor a percentage.
+	n, _ := intstr.GetScaledValueFromIntOrPercent(t.backup.Spec.Limits.NodesAtOnce, len(t.status.Nodes), true)
+	return max(1, n)
 }
 
 // end closes a step. What runs is waited for: the next task may be the same.
