@@ -150,7 +150,7 @@ func (u *uploading) readMarks(ctx context.Context) error {
 		return err //nolint:wrapcheck // it says what it is about
 	}
 	if marks != nil {
-		u.marked = marks.All()
+		u.marked = marks.Unreliable()
 	}
 	u.damaged, err = sweep.Damaged(ctx, u.to, u.cluster)
 	return err //nolint:wrapcheck // it says what it is about

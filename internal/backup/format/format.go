@@ -114,6 +114,8 @@ type Marks struct {
 	Deleted     int64    `json:"deleted"`
 	Locked      int64    `json:"locked,omitempty"`
 	Sets        []Marked `json:"sets,omitempty"`
+	// Gone are the hashes of those that were deleted, one after the other.
+	Gone []byte `json:"gone,omitempty"`
 }
 
 // Marked are blobs that are marked since the same time: their hashes one after the other.
@@ -130,6 +132,17 @@ func (m *Marks) All() garbage.Marks {
 			if len(sum) == len(garbage.Sum{}) {
 				out[garbage.Sum(sum)] = set.Since
 			}
+		}
+	}
+	return out
+}
+
+// Unreliable are the blobs that are marked or were just deleted.
+func (m *Marks) Unreliable() garbage.Marks {
+	out := m.All()
+	for sum := range slices.Chunk(m.Gone, len(garbage.Sum{})) {
+		if len(sum) == len(garbage.Sum{}) {
+			out[garbage.Sum(sum)] = m.At
 		}
 	}
 	return out

@@ -13,7 +13,8 @@
 //     names it, which are read in this order, at most Batch before the deletion has ended.
 //
 // All manifests count, those of backups that are not complete, too: what has expired is removed
-// before. Only one sweeps at a time.
+// before. Only one sweeps at a time. One that was replaced in the midst of a batch may delete until
+// its end. So the marks name what was deleted, too: who puts it again pins it, and waits.
 package garbage
 
 import (

@@ -90,7 +90,7 @@ func Sweep(ctx context.Context, s store.Store, cluster string, rules garbage.Rul
 	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
-	if next.Deleted, next.Locked, err = w.delete(ctx, marks); err != nil {
+	if err := w.delete(ctx, marks, next); err != nil {
 		return nil, err
 	}
 	if err := w.mark(ctx, marks, next); err != nil {
@@ -196,12 +196,12 @@ func (w *look) read(ctx context.Context, key string) error {
 
 // delete what is due, in batches: before each it is looked again who needs what. What is locked
 // stays marked.
-func (w *look) delete(ctx context.Context, marks garbage.Marks) (deleted, locked int64, err error) {
+func (w *look) delete(ctx context.Context, marks garbage.Marks, next *format.Marks) error {
 	left := maps.Clone(marks)
 	for {
 		began, before := w.now(), len(left)
 		if err := w.refresh(ctx); err != nil {
-			return deleted, locked, err
+			return err
 		}
 		due := w.rules.Due(left, w.needed, w.now())
 		for _, sum := range due {
@@ -210,17 +210,17 @@ func (w *look) delete(ctx context.Context, marks garbage.Marks) (deleted, locked
 			}
 			gone, err := store.Unlocked(ctx, w.Store, format.BlobKey(w.cluster, fmt.Sprintf("%x", sum)))
 			if err != nil {
-				return deleted, locked, err //nolint:wrapcheck // it says what it is about
+				return err //nolint:wrapcheck // it says what it is about
 			}
 			if delete(left, sum); gone {
 				delete(marks, sum)
-				deleted++
+				next.Deleted, next.Gone = next.Deleted+1, append(next.Gone, sum[:]...)
 			} else {
-				locked++
+				next.Locked++
 			}
 		}
 		if len(due) == before-len(left) || before == len(left) {
-			return deleted, locked, nil
+			return nil
 		}
 	}
 }

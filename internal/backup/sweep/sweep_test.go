@@ -153,6 +153,14 @@ func TestSweep(t *testing.T) {
 	if marks, err = s.sweep(); err != nil || marks.Deleted != 1 || !slices.Equal(s.left(), []int{0, 1, 4}) {
 		t.Errorf("%+v, %v; left are %d", marks, err, s.left())
 	}
+	// A leader that was replaced in the midst of a batch may delete it once more.
+	gone, err := format.ParseSum(sumOf(2))
+	if _, is := marks.Unreliable()[gone]; err != nil || !is || len(marks.Unreliable()) != 1 {
+		t.Errorf("not to be relied on: %v, %v", marks.Unreliable(), err)
+	}
+	if garbage.Default.Settle <= garbage.Default.Batch {
+		t.Error("a pin is relied on before the deletions of a batch are over")
+	}
 	if keys, err := list(t.Context(), s, format.MarksPrefix("c")); err != nil || len(keys) != 1 {
 		t.Errorf("marks %q, %v", keys, err)
 	}
