@@ -137,8 +137,8 @@ E2E_RUN     = -run "^($(or $(RUN),$$($(SHARD_TESTS))))"
 
 COMMITS = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
-e2e: SHARD ?= $(shell echo $$(($(COMMITS) % 4 + 1)))/4
-e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes: every fourth test, the others with the next commits (SHARD=1/1 runs all, RUN=name some, such as RUN=TestThreeRacks)
+e2e: SHARD ?= $(shell echo $$(($(COMMITS) % 6 + 1)))/6
+e2e: local-tools $(TOOLS)/gotestsum ## Helenus end to end on real Cassandra, on this machine's Kubernetes: every sixth test, the others with the next commits (SHARD=1/1 runs all, RUN=name some, such as RUN=TestThreeRacks)
 	cd test/e2e && $(E2E) -timeout 60m $(E2E_RUN) . -patience 2
 	@# A host may be slow or busy, and no test asserts speed.
 
