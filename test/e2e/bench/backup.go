@@ -60,32 +60,42 @@ func (b *bench) backsUp(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 	f.backedUp = u
 	var err error
 	u.formed, err = b.form(ctx, shaped(sample, 3), func(ring *scene.Ring) error {
-		bucket, err := ring.Bucket(ctx, "main")
-		if err != nil {
+		return b.transfers(ctx, ring, u, func(bucket *scene.Bucket) (err error) {
+			for _, measure := range []func() error{
+				func() error { return b.uploadsAgain(ctx, ring, bucket, u) },
+				func() error { return b.disturbs(ctx, ring, u) },
+				func() error { return b.follows(ctx, ring, bucket, u) },
+			} {
+				err = errors.Join(err, measure()) // what fails says nothing of the next
+			}
 			return err
-		}
-		defer bucket.Close()
-		if err := b.fills(ctx, ring); err != nil {
-			return err
-		}
-		first, err := b.uploads(ctx, ring, bucket, u)
-		if err != nil {
-			return err
-		}
-		for _, measure := range []func() error{
-			func() error { return b.uploadsAgain(ctx, ring, bucket, u) },
-			func() error { return b.disturbs(ctx, ring, u) },
-			func() error { return b.follows(ctx, ring, bucket, u) },
-			func() error { return b.restores(ctx, ring, bucket, first, u) },
-		} {
-			err = errors.Join(err, measure()) // what fails says nothing of the next
-		}
-		return err
+		})
 	})
 	if err == nil {
 		u.formedAgain, err = b.form(ctx, shaped(sample, 3), nil)
 	}
 	return err
+}
+
+// transfers measures what nodes upload, and what they download into a ring in place of theirs, and
+// something else between.
+func (b *bench) transfers(ctx context.Context, ring *scene.Ring, u *backedUp, between func(*scene.Bucket) error) error {
+	bucket, err := ring.Bucket(ctx, "main")
+	if err != nil {
+		return err
+	}
+	defer bucket.Close()
+	if err := b.fills(ctx, ring); err != nil {
+		return err
+	}
+	first, err := b.uploads(ctx, ring, bucket, u)
+	if err != nil {
+		return err
+	}
+	if between != nil {
+		err = between(bucket)
+	}
+	return errors.Join(err, b.restores(ctx, ring, bucket, first, u))
 }
 
 // fills a ring, and waits until nothing is compacted any more: as from then on nothing is of the
@@ -211,7 +221,7 @@ func (b *bench) upload(ctx context.Context, ring *scene.Ring, files map[string][
 		return t, err
 	}
 	defer bucket.Close()
-	before, err := putPlainly(ctx, ring, bucket, files)
+	before, err := b.putPlainly(ctx, ring, bucket, files)
 	if err != nil {
 		return t, err
 	}
@@ -228,7 +238,7 @@ func (b *bench) upload(ctx context.Context, ring *scene.Ring, files map[string][
 	by := byNodes(ctx, ring, bucket, began)
 	t.agents, _ = moved(by)
 	t.waiting = waiting(by, uploads)
-	after, err := putPlainly(ctx, ring, bucket, files)
+	after, err := b.putPlainly(ctx, ring, bucket, files)
 	t.clients = 2 / (1/before + 1/after)
 	return t, err
 }
@@ -310,7 +320,7 @@ func (b *bench) restores(ctx context.Context, ring *scene.Ring, bucket *scene.Bu
 	if err != nil {
 		return err
 	}
-	if u.down.clients, err = getPlainly(ctx, ring, bucket, files); err != nil {
+	if u.down.clients, err = b.getPlainly(ctx, ring, bucket, files); err != nil {
 		return err
 	}
 	if u.down.disks, err = dd(ctx, ring, writeFile, filled); err != nil {
@@ -345,18 +355,21 @@ func (b *bench) restores(ctx context.Context, ring *scene.Ring, bucket *scene.Bu
 
 // backups prints what backups and repairs cost.
 func (f *figures) backups(b *strings.Builder) {
-	u := f.backedUp
-	if u == nil || u.up.agents == 0 {
+	u, alone := cmp.Or(f.backedUp, &backedUp{}), cmp.Or(f.alone, &backedUp{})
+	if u.up.agents == 0 && alone.up.agents == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nThree nodes, %d files of %d MiB in all.\n", u.files, u.bytes>>20)
-	b.WriteString("\n| each of three nodes at once, MiB/s | agent | dd | plain client | of the slower | " +
-		"of one after the other | waits for the store |\n" +
-		"|---|---:|---:|---:|---:|---:|---:|\n")
+	if u.files > 0 {
+		fmt.Fprintf(b, "\nThree nodes, %d files of %d MiB in all.\n", u.files, u.bytes>>20)
+	}
+	b.WriteString("\n| each node, MiB/s | agent | dd | plain client | of the slower | of one after the other | " +
+		"waits for the store |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, row := range []struct {
 		what string
 		transfer
-	}{{"upload", u.up}, {"download, into a new ring", u.down}} {
+	}{{"upload, three at once", u.up}, {"download, into a new ring of three", u.down},
+		{"upload, one with a processor for itself", alone.up},
+		{"download, into a new ring of one with a processor for itself", alone.down}} {
 		if row.agents > 0 {
 			fmt.Fprintf(b, "| %s | %.0f | %.0f | %.0f | %.0f %% | %.0f %% | %.0f %% |\n", row.what,
 				row.agents/(1<<20), row.disks/(1<<20), row.clients/(1<<20), 100*row.share(), 100*row.inTurn(),

@@ -34,6 +34,7 @@ type figures struct {
 	protection                      *protection
 	scraped                         []scraped
 	backedUp                        *backedUp
+	alone                           *backedUp
 }
 
 // memory is the resident memory of the containers of a kind, in bytes.

@@ -50,7 +50,7 @@ func TestFiguresArePrintedAsTheyWereMeasured(t *testing.T) {
 		"| maxUnavailable 100% | 90.0 s | 2.0 × | 1.0 s | 4500 | 0 | 0.0 s | 12 CAS operations, linearizable |\n",
 		"| all 4 nodes stop | 20.0 s |  |  |\n", "| one node leaves | 50.0 s | 45.0 s | 5.0 s |\n",
 		"of 3 nodes in 10m0s in which nothing happened, without leases: **2**\n\n```\n    2  patch x\n```\n",
-		"Three nodes, 12 files of 300 MiB in all.\n", "| upload | 40 | 500 | 50 | 80 % | 88 % | 25 % |\n",
+		"Three nodes, 12 files of 300 MiB in all.\n", "| upload, three at once | 40 | 500 | 50 | 80 % | 88 % | 25 % |\n",
 		"sent 0.50 % of the bytes, by 1.50 requests for each of 10 files.\n",
 		"| a repair | 500 | 1 | 12.0 ms | 1.2 × |\n", "sent every 30s: 20.0 s behind, at most 40.0 s.\n",
 		"| agent that sends | 1 | 50.0 MiB | 50.0 MiB |\n", "| against an empty one and the downloads | 1.0 × |\n",

@@ -48,10 +48,11 @@ const (
 	partSecurity  = "security"
 	partScrape    = "scrape"
 	partBackup    = "backup"
+	partAlone     = "alone"
 )
 
 var allParts = []string{partFormation, partBootstrap, partSameFlags, partMemory, partIdle, partRollOut,
-	partLeave, partSecurity, partScrape, partBackup}
+	partLeave, partSecurity, partScrape, partBackup, partAlone}
 
 // bench is one run.
 type bench struct {
@@ -65,6 +66,9 @@ type bench struct {
 	patience   float64
 	// shown is the command line, for the report.
 	shown string
+
+	// processor is that of nodes if they have one for themselves.
+	processor string
 
 	progress io.Writer
 	cluster  *reach.Cluster
@@ -93,6 +97,8 @@ func command() *cobra.Command {
   backup      what three nodes upload and download against dd and a plain client, what backups and
               repairs cost clients and agents, how far behind commit logs are, a ring from a backup
               (local cluster alone)
+  alone       what one node uploads and downloads that has a processor for itself, as the store has
+              the other (local cluster alone)
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,
@@ -108,6 +114,7 @@ what does is in the figures, and the load that was there is in the report.`,
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
+	c.AddCommand(plain())
 	f := c.Flags()
 	f.StringVar(&b.kubeconfig, "kubeconfig", "",
 		"`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")

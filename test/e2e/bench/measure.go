@@ -100,7 +100,12 @@ func (b *bench) measure(ctx context.Context, sample *v1alpha1.CassandraCluster, 
 		}
 	}
 	if b.has(partBackup) {
-		return b.backsUp(ctx, sample, f)
+		if err := b.backsUp(ctx, sample, f); err != nil {
+			return err
+		}
+	}
+	if b.has(partAlone) {
+		return b.alone(ctx, sample, f)
 	}
 	return nil
 }

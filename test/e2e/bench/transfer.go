@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +17,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"helenus.io/helenus/internal/backup/format"
@@ -96,22 +102,59 @@ func dd(ctx context.Context, ring *scene.Ring, script string, mebibytes int64) (
 	})
 }
 
-// plain are clients of a bucket that have nothing to do but to put and get, one in the network of
-// each node.
-func plain(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket) (map[string]*minio.Core, error) {
-	out := map[string]*minio.Core{}
-	for _, node := range ring.NodeNames(ctx) {
-		dialer, err := ring.Beside(ctx, node)
-		if err != nil {
-			return nil, err
+// plainly is what a plain client does, in a process of its own in the network of a node: it has
+// nothing to do but to put or to get objects.
+type plainly struct {
+	Address string
+	AtOnce  int
+	Put     bool
+	Keys    []string
+	Sizes   []int64
+}
+
+// plain is the command that does what it reads, and says in how many nanoseconds.
+func plain() *cobra.Command {
+	return &cobra.Command{Use: "plain", Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		var p plainly
+		if err := json.NewDecoder(c.InOrStdin()).Decode(&p); err != nil {
+			return fmt.Errorf("read what to do: %w", err)
 		}
-		if out[node], err = minio.NewCore(bucket.Address, &minio.Options{Region: "eu-1",
-			Creds:     credentials.NewStaticV4("id", "key", ""),
-			Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: downloads}}); err != nil {
-			return nil, fmt.Errorf("open a plain client: %w", err)
+		took, err := p.run(c.Context())
+		if err == nil {
+			_, err = fmt.Fprintln(c.OutOrStdout(), took.Nanoseconds())
 		}
+		return err
+	}}
+}
+
+func (p plainly) run(ctx context.Context) (time.Duration, error) {
+	client, err := minio.NewCore(p.Address, &minio.Options{Region: "eu-1",
+		Creds: credentials.NewStaticV4("id", "key", ""), Transport: &http.Transport{MaxIdleConnsPerHost: downloads}})
+	if err != nil {
+		return 0, fmt.Errorf("open a plain client: %w", err)
 	}
-	return out, nil
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.AtOnce)
+	for i, key := range p.Keys {
+		group.Go(func() error {
+			if p.Put {
+				_, err := client.Client.PutObject(ctx, scene.BucketName, key, io.LimitReader(zeros{}, p.Sizes[i]), p.Sizes[i],
+					minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
+				return err
+			}
+			content, _, _, err := client.GetObject(ctx, scene.BucketName, key, minio.GetObjectOptions{})
+			if err != nil {
+				return err
+			}
+			if _, err = io.Copy(io.Discard, content); err == nil {
+				err = content.Close()
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	return time.Since(began), err
 }
 
 // zeros are read without end.
@@ -122,23 +165,58 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// passes has a plain client in the network of each node do something, all at the same time.
+func (b *bench) passes(ctx context.Context, ring *scene.Ring, of map[string]plainly) (float64, error) {
+	return eachNode(ctx, slices.Collect(maps.Keys(of)), func(ctx context.Context, node string) (bytes int64,
+		took time.Duration, err error) {
+		pid, err := ring.Inside(ctx, node)
+		if err != nil {
+			return 0, 0, err
+		}
+		itself, err := os.Executable()
+		if err != nil {
+			return 0, 0, fmt.Errorf("find this program: %w", err)
+		}
+		arguments := []string{"--target", strconv.Itoa(pid), "--net"}
+		if b.processor != "" {
+			arguments = append(arguments, "taskset", "--cpu-list", b.processor)
+		}
+		client := exec.CommandContext(ctx, "nsenter", append(arguments, itself, "plain")...)
+		what, err := json.Marshal(of[node])
+		if err != nil {
+			return 0, 0, err
+		}
+		client.Stdin, client.Stderr = strings.NewReader(string(what)), b.progress
+		out, err := client.Output()
+		if err != nil {
+			return 0, 0, fmt.Errorf("run a plain client beside %s: %w", node, err)
+		}
+		if _, err := fmt.Sscan(string(out), &took); err != nil {
+			return 0, 0, fmt.Errorf("read what a plain client did beside %s, %q: %w", node, out, err)
+		}
+		for _, size := range of[node].Sizes {
+			bytes += size
+		}
+		return bytes, took, nil
+	})
+}
+
 // putPlainly puts objects as large as the files of each node, as many at a time as agents do, and
 // deletes them again.
-func putPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, of map[string][]format.File) (float64,
-	error) {
-	clients, err := plain(ctx, ring, bucket)
-	if err != nil {
-		return 0, err
-	}
-	key := func(node string, i int) string { return fmt.Sprintf("plain/%s/%d", node, i) }
-	rate, err := passing(ctx, of, uploads, func(ctx context.Context, node string, i int, f format.File) error {
-		_, err := clients[node].Client.PutObject(ctx, scene.BucketName, key(node, i), io.LimitReader(zeros{}, f.Size),
-			f.Size, minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
-		return err
-	})
+func (b *bench) putPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket,
+	of map[string][]format.File) (float64, error) {
+	all := map[string]plainly{}
 	for node, files := range of {
-		for i := range files {
-			if gone := bucket.Delete(ctx, key(node, i)); err == nil {
+		p := plainly{Address: bucket.Address, AtOnce: uploads, Put: true}
+		for i, f := range files {
+			p.Keys, p.Sizes = append(p.Keys, fmt.Sprintf("plain/%s/%d", node, i)), append(p.Sizes, f.Size)
+		}
+		all[node] = p
+	}
+	rate, err := b.passes(ctx, ring, all)
+	for _, p := range all {
+		for _, key := range p.Keys {
+			if gone := bucket.Delete(ctx, key); err == nil {
 				err = gone
 			}
 		}
@@ -147,43 +225,18 @@ func putPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, of 
 }
 
 // getPlainly gets the files of each node out of a store, as many at a time as agents do.
-func getPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, of map[string][]format.File) (float64,
-	error) {
-	clients, err := plain(ctx, ring, bucket)
-	if err != nil {
-		return 0, err
+func (b *bench) getPlainly(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket,
+	of map[string][]format.File) (float64, error) {
+	all := map[string]plainly{}
+	for node, files := range of {
+		p := plainly{Address: bucket.Address, AtOnce: downloads}
+		for _, f := range files {
+			p.Keys = append(p.Keys, format.BlobKey(string(ring.UID), f.BlobName()))
+			p.Sizes = append(p.Sizes, f.Size)
+		}
+		all[node] = p
 	}
-	return passing(ctx, of, downloads, func(ctx context.Context, node string, _ int, f format.File) error {
-		content, _, _, err := clients[node].GetObject(ctx, scene.BucketName,
-			format.BlobKey(string(ring.UID), f.BlobName()), minio.GetObjectOptions{})
-		if err != nil {
-			return err
-		}
-		if _, err = io.Copy(io.Discard, content); err == nil {
-			err = content.Close()
-		}
-		return err
-	})
-}
-
-// passing does something for each file of each node, so many at a time for each node.
-func passing(ctx context.Context, of map[string][]format.File, atOnce int,
-	do func(ctx context.Context, node string, i int, f format.File) error) (float64, error) {
-	var nodes []string
-	for node := range of {
-		nodes = append(nodes, node)
-	}
-	return eachNode(ctx, nodes, func(ctx context.Context, node string) (bytes int64, _ time.Duration, _ error) {
-		began := time.Now()
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(atOnce)
-		for i, f := range of[node] {
-			bytes += f.Size
-			group.Go(func() error { return do(ctx, node, i, f) })
-		}
-		err := group.Wait()
-		return bytes, time.Since(began), err
-	})
+	return b.passes(ctx, ring, all)
 }
 
 // byNodes are the requests of the nodes of a ring that a bucket has got since a time.

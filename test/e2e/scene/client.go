@@ -128,15 +128,21 @@ func (r *Ring) Near(ctx context.Context) (*gocql.Session, error) {
 
 // Beside connects from the network of the pod of a node.
 func (r *Ring) Beside(ctx context.Context, node string) (gocql.Dialer, error) {
+	pid, err := r.Inside(ctx, node)
+	return insideDialer(pid), err
+}
+
+// Inside is a process that is in the network of a node.
+func (r *Ring) Inside(ctx context.Context, node string) (int, error) {
 	pod, found := r.Now(ctx).Pod(node)
 	if !found {
-		return nil, fmt.Errorf("connect beside %s: it has no pod", node)
+		return 0, fmt.Errorf("connect beside %s: it has no pod", node)
 	}
 	pid, err := r.ProcessOf(pod.UID, initProcess)
 	if err != nil {
-		return nil, fmt.Errorf("connect beside %s: %w", node, err)
+		return 0, fmt.Errorf("connect beside %s: %w", node, err)
 	}
-	return insideDialer(pid), nil
+	return pid, nil
 }
 
 // insideDialer connects from the network of a process.
