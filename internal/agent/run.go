@@ -164,9 +164,10 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 			}
 			return store.Open(*spec, secret)
 		},
-		Uploads:   uploads,
-		LogVolume: o.path(logVolume),
-		Staging:   func(tag string) (operation.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
+		Uploads:    uploads,
+		LogVolume:  o.path(logVolume),
+		DataVolume: o.path(layout.DataDir),
+		Staging:    func(tag string) (operation.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	if line, err = e.line(o, a, logger); err != nil {

@@ -410,7 +410,7 @@ func TestWipedRowsLeaveWhoTheNodeIs(t *testing.T) {
 	const table = "-5cb1f5c0000011f0a0e0000000000000/nb-1-big-Data.db"
 	gone := []string{"data/shop/orders" + table, "data/shop/orders-5cb1f5c0/snapshots/s/nb-1-big-Data.db",
 		"data/system_auth/roles" + table, "data/system/paxos" + table, "data/system/batches" + table,
-		"commitlog/CommitLog-7-1.log", "hints/x.hints", "saved_caches/x.db", "cdc_raw/x.log"}
+		"commitlog/CommitLog-7-1.log", "hints/x.hints", "saved_caches/x.db", "cdc_raw/x.log", ".helenus/hashes"}
 	stay := []string{"data/system/peers_v2" + table, "data/system_schema/tables" + table, ".helenus/journal", "else/x"}
 	for _, name := range slices.Concat(gone, stay) {
 		files[name] = &fstest.MapFile{Data: []byte("x")}

@@ -32,7 +32,7 @@ type Snapshot struct {
 type SnapshotFile struct {
 	Name string
 	Size int64
-	// Open it, once for all that is read of it: at its end it leaves the page cache.
+	// Open it, once for all that is read of it: at its end it leaves the page cache, if any was.
 	Open func() (io.ReadSeekCloser, error)
 }
 
@@ -111,18 +111,29 @@ func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
 }
 
 // onceRead is a file that leaves nothing in the page cache, which is the JVM's.
-type onceRead struct{ *os.File }
+type onceRead struct {
+	*os.File
+	read bool
+}
 
 func openOnce(volume *os.Root, name string) (io.ReadSeekCloser, error) {
 	file, err := volume.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return onceRead{file}, nil
+	return &onceRead{File: file}, nil
+}
+
+// Read implements io.Reader.
+func (f *onceRead) Read(p []byte) (int, error) {
+	f.read = true
+	return f.File.Read(p)
 }
 
 // Close implements io.Closer.
-func (f onceRead) Close() error {
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) //nolint:gosec // a descriptor is small; only advice
+func (f *onceRead) Close() error {
+	if f.read {
+		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) //nolint:gosec // a descriptor is small; only advice
+	}
 	return f.File.Close()
 }

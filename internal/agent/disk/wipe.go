@@ -42,7 +42,8 @@ func WipeRows(volume *os.Root, layout Layout) error {
 		return errors.Join(opened.Sync(), opened.Close())
 	}
 	all := func(string) bool { return true }
-	var errs []error
+	// The hashes of files go first: names are used again.
+	errs := []error{remove(ownDir, func(name string) bool { return strings.HasPrefix(name, hashesFile) })}
 	for _, dir := range layout.Data {
 		errs = append(errs,
 			remove(dir, func(name string) bool { return !slices.Contains(ownTables, name) }),

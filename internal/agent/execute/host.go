@@ -37,8 +37,9 @@ type Host struct {
 	// Store opens a store of backups, into which so many files are put at a time.
 	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
 	Uploads int
-	// LogVolume is the directory of the volume with the commit log; empty if it is no real one.
-	LogVolume string
+	// LogVolume is the directory of the volume with the commit log, DataVolume that of the data;
+	// empty if it is no real one.
+	LogVolume, DataVolume string
 	// Staging is what was downloaded of one under a tag.
 	Staging func(tag string) (operation.Staging, error)
 	// Logf writes one line of the agent's log.

@@ -183,6 +183,7 @@ func (a *Agent) hostOf(ctx context.Context, j *job) *operation.Host {
 		Snapshots:    a.host.Disk.Snapshots,
 		Store:        a.host.Store,
 		Uploads:      a.host.Uploads,
+		DataVolume:   a.host.DataVolume,
 		Staging:      a.host.Staging,
 		Note:         func(h core.Handle) error { return a.note(j.ID, h) },
 		Say:          func(finished, all int, message string) { a.say(ctx, j, finished, all, message) },

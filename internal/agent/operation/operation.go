@@ -94,6 +94,8 @@ type Host struct {
 	// Store opens one. Uploads is how many files are put into it at a time.
 	Store   func(ctx context.Context, spec *v1alpha1.BackupStoreSpec) (store.Store, error)
 	Uploads int
+	// DataVolume is the directory of the volume with the snapshots; empty if it is no real one.
+	DataVolume string
 	// Staging is what was downloaded under a tag.
 	Staging func(tag string) (Staging, error)
 	// Cancelled says that the operation is to end, as soon as it can.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/maphash"
 	"io"
 	"slices"
@@ -39,6 +40,8 @@ type uploading struct {
 	cluster string
 	hostID  string
 	pace    *pace
+	// hashes are those of files that were read before.
+	hashes *disk.Hashes
 	// sending holds one for each file that is being sent.
 	sending chan struct{}
 
@@ -60,13 +63,20 @@ type uploading struct {
 // source is a file of the snapshot, which becomes one of the manifest.
 type source struct {
 	disk.SnapshotFile
-	file *format.File
+	table *format.Table
+	file  *format.File
 	// check tells what is read again from other content; it costs a tenth of a SHA-256.
 	check *check
 }
 
-// check is a hash that no other process knows, 0 before it was read.
-type check uint64
+// check is a hash that no other process knows, nil before it was read.
+type check []byte
+
+// worthKeeping is how large a file is whose hash is kept: smaller ones are read in no time.
+const worthKeeping = 1 << 20
+
+// errContent means that a file has not the content of its hash, and so was not put.
+var errContent = errors.New("its content has changed")
 
 var checkSeed = maphash.MakeSeed()
 
@@ -96,7 +106,10 @@ func upload(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := u.putSafely(ctx, sources); err != nil {
+	u.hashes = disk.OpenHashes(t.DataVolume, t.Now())
+	err = u.putSafely(ctx, sources)
+	u.hashes.Save(err == nil)
+	if err != nil {
 		return "", err
 	}
 	if err := putObject(ctx, u.to, key, m); err != nil {
@@ -291,7 +304,7 @@ func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source 
 				f := &t.SSTables[j].Files[k]
 				u.all += f.Size
 				name := t.Keyspace + "/" + t.Directory() + "/" + t.SSTables[j].Name + "-" + f.Name
-				out = append(out, source{at[name], f, new(check)})
+				out = append(out, source{at[name], t, f, new(check)})
 			}
 		}
 	}
@@ -365,6 +378,9 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 		return err
 	case err != nil:
 		err := u.send(ctx, s, from, key)
+		if errors.Is(err, errContent) {
+			u.hashes.Forget() // the next attempt reads all files
+		}
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("put %s: %w", s.Name, err)
 		}
@@ -400,25 +416,57 @@ func (u *uploading) send(ctx context.Context, s source, from io.ReadSeeker, key 
 	return u.to.Put(store.Slowed(ctx, u.pace.send), key, content, s.Size)
 }
 
-// sum is the SHA-256 of a file.
-func (u *uploading) sum(ctx context.Context, s source, from io.ReadSeeker) (garbage.Sum, error) {
-	sum := sha256.New()
-	content, err := u.read(ctx, s, from, false)
-	if err == nil {
-		_, err = io.CopyBuffer(sum, content, make([]byte, 256<<10))
-		*s.check = content.sum()
+// identify a file whose hash is worth keeping, and which Cassandra writes once: Statistics.db and
+// Summary.db are changed in place, and so is Filter.db (FilterComponent#save, 5.0). Another disk of
+// the node has another host id.
+func (u *uploading) identify(s source, from io.Reader) (id disk.Identity, is bool) {
+	switch s.file.Name {
+	case "Data.db", "Index.db", "Partitions.db", "Rows.db", "CompressionInfo.db":
+		if s.Size >= worthKeeping {
+			return disk.Identify(from, u.Now(), u.hostID, s.table.Keyspace, s.table.Directory(), s.Name)
+		}
 	}
-	return garbage.Sum(sum.Sum(nil)), err
+	return id, false
 }
 
-// read a file from its start, within the limit and until it is cancelled. If it is read again, its
-// last byte comes only if the content is the same.
-func (u *uploading) read(ctx context.Context, s source, from io.ReadSeeker, again bool) (*limited, error) {
+// sum is the SHA-256 of a file: the one that is kept, unless what the store has of it is damaged.
+func (u *uploading) sum(ctx context.Context, s source, from io.ReadSeeker) (garbage.Sum, error) {
+	id, keep := u.identify(s, from)
+	if keep {
+		sum, known := u.hashes.Of(id, u.Now())
+		u.mu.Lock()
+		damaged := u.damaged[store.BlobName(u.to, sum)]
+		u.mu.Unlock()
+		if known && !damaged {
+			return sum, nil
+		}
+	}
+	whole := sha256.New()
+	content, err := u.read(ctx, s, from, false)
+	if err == nil {
+		_, err = io.CopyBuffer(whole, content, make([]byte, 256<<10))
+		*s.check = content.hash.Sum(nil)
+	}
+	sum := garbage.Sum(whole.Sum(nil))
+	if after, _ := u.identify(s, from); err == nil && keep && after == id {
+		u.hashes.Keep(id, sum, u.Now())
+	}
+	return sum, err
+}
+
+// read a file from its start, within the limit and until it is cancelled. If it is sent, its last
+// byte comes only if the content is that of its hash.
+func (u *uploading) read(ctx context.Context, s source, from io.ReadSeeker, sent bool) (*limited, error) {
 	_, err := from.Seek(0, io.SeekStart)
-	l := &limited{ctx: ctx, u: u, from: from, left: s.Size}
-	l.hash.SetSeed(checkSeed)
-	if again {
-		l.want = s.check
+	quick := new(maphash.Hash)
+	quick.SetSeed(checkSeed)
+	l := &limited{ctx: ctx, u: u, from: from, left: s.Size, hash: quick}
+	switch {
+	case sent && *s.check != nil:
+		l.want = *s.check
+	case sent && err == nil: // its hash was kept
+		l.hash = sha256.New()
+		l.want, err = hex.DecodeString(s.file.SHA256)
 	}
 	return l, err
 }
@@ -428,11 +476,9 @@ type limited struct {
 	u    *uploading
 	from io.Reader
 	left int64
-	want *check // nil: anything
-	hash maphash.Hash
+	hash hash.Hash
+	want []byte // of hash; nil: anything
 }
-
-func (l *limited) sum() check { return check(l.hash.Sum64()) }
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
@@ -448,8 +494,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	switch {
 	case l.left < 0 || errors.Is(err, io.EOF) && l.left > 0:
 		return 0, errors.New("its size has changed")
-	case l.left == 0 && l.want != nil && *l.want != l.sum():
-		return 0, errors.New("its content has changed")
+	case l.left == 0 && l.want != nil && !bytes.Equal(l.want, l.hash.Sum(nil)):
+		return 0, errContent
 	}
 	return n, err //nolint:wrapcheck // who reads says what
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,8 @@ type backed struct {
 	host   *Host
 	noted  operation.Handle
 	said   string
-	// opened is how often each file was, by its name.
-	opened map[string]int
+	// opened is how often each file was, by its name, and read is how many bytes of it were.
+	opened, read map[string]int
 	// now is the time; waited is told of each wait.
 	now    time.Time
 	waited func()
@@ -75,8 +76,8 @@ type backed struct {
 
 func newBacked(t *testing.T) *backed {
 	b := &backed{t: t, volume: t.TempDir(), to: &kept{Directory: store.Directory(t.TempDir())},
-		opened: map[string]int{},
-		now:    time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
+		opened: map[string]int{}, read: map[string]int{},
+		now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), waited: func() {}}
 	b.host = &Host{
 		JVM: &readers{},
 		Now: func() time.Time { return b.now },
@@ -121,14 +122,33 @@ func newBacked(t *testing.T) *backed {
 	return b
 }
 
-// counted notes when a file is opened.
+// counted notes when a file is opened, and what is read of it.
 func (b *backed) counted(name string, open func() (io.ReadSeekCloser, error)) func() (io.ReadSeekCloser, error) {
 	return func() (io.ReadSeekCloser, error) {
 		b.to.mu.Lock()
 		defer b.to.mu.Unlock()
 		b.opened[name]++
-		return open()
+		file, err := open()
+		return opened{file, b, name}, err
 	}
+}
+
+type opened struct {
+	io.ReadSeekCloser
+	of   *backed
+	name string
+}
+
+func (o opened) Read(p []byte) (int, error) {
+	n, err := o.ReadSeekCloser.Read(p)
+	o.of.to.mu.Lock()
+	defer o.of.to.mu.Unlock()
+	o.of.read[o.name] += n
+	return n, err
+}
+
+func (o opened) Stat() (fs.FileInfo, error) {
+	return o.ReadSeekCloser.(interface{ Stat() (fs.FileInfo, error) }).Stat()
 }
 
 func (b *backed) snapshot(id, at, table string, files map[string]string) {
