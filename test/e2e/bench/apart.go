@@ -76,7 +76,7 @@ func groupsOfPods() (groups []string, err error) {
 	return groups, nil
 }
 
-// giveProcessors to control groups; those of pods that are created later have those of the one above.
+// giveProcessors to control groups; those of later pods have those of the one above.
 func giveProcessors(groups []string, list string) error {
 	for _, group := range groups {
 		if err := os.WriteFile(filepath.Join(group, "cpuset.cpus"), []byte(list), 0); err != nil &&

@@ -69,12 +69,14 @@ func eachNode(ctx context.Context, nodes []string, do func(ctx context.Context, 
 }
 
 // What dd does: the files of the keyspace with more than 1 MiB are dropped from the page cache and
-// read, and another one is written. Each says in how many nanoseconds, and how many bytes.
+// read, and another one is written. What the agent knows of them goes, too. Each says in how many
+// nanoseconds, and how many bytes.
 const (
 	sstables = `cd ` + layout.DataDir + `/data/` + scene.Keyspace + `
 files=$(find . -name snapshots -prune -o -type f -size +1M -print)
 `
-	dropFiles = sstables + `for f in $files; do dd if=$f iflag=nocache count=0; done 2>/dev/null
+	dropFiles = sstables + `rm -f ` + layout.DataDir + `/.helenus/hashes
+for f in $files; do dd if=$f iflag=nocache count=0; done 2>/dev/null
 `
 	readFiles = dropFiles + `began=$(date +%s%N)
 for f in $files; do dd if=$f of=/dev/null bs=1M; done 2>/dev/null
