@@ -429,7 +429,7 @@ type Bootstrap struct {
 
 // Restore begins with what a backup holds.
 //
-// +kubebuilder:validation:XValidation:rule=`has(self.backup) != has(self.pointInTime)`,message=`restore must have exactly one of backup and pointInTime`
+// +kubebuilder:validation:XValidation:rule=`[has(self.backup), has(self.latestBefore), has(self.pointInTime)].filter(f, f).size() == 1`,message=`restore must have exactly one of backup, latestBefore and pointInTime`
 type Restore struct {
 	// Store is the CassandraBackupStore with the backup, in the namespace of the cluster.
 	// +required
@@ -445,6 +445,11 @@ type Restore struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
 	Backup string `json:"backup,omitempty"`
+
+	// LatestBefore takes the latest complete backup whose last snapshot was taken before a time. It
+	// is looked for once, before the ring forms.
+	// +optional
+	LatestBefore *metav1.Time `json:"latestBefore,omitempty"`
 
 	// PointInTime makes the ring as it was at a time, from the latest backup before it, in its
 	// shape, and the commit logs since then. They must cover it.
@@ -466,10 +471,13 @@ type Restore struct {
 
 // What it begins with, for people.
 func (r *Restore) What() string {
-	if r.PointInTime == nil {
-		return "backup " + r.Backup
+	switch {
+	case r.LatestBefore != nil:
+		return "the latest backup before " + r.LatestBefore.UTC().Format(time.RFC3339)
+	case r.PointInTime != nil:
+		return "time " + r.PointInTime.UTC().Format(time.RFC3339)
 	}
-	return "time " + r.PointInTime.UTC().Format(time.RFC3339)
+	return "backup " + r.Backup
 }
 
 // RestoredRoles says whose roles a restored ring has.

@@ -3554,6 +3554,10 @@ func (in *Restore) DeepCopyInto(out *Restore) {
 	*out = *in
 	out.Store = in.Store
 	out.Source = in.Source
+	if in.LatestBefore != nil {
+		in, out := &in.LatestBefore, &out.LatestBefore
+		*out = (*in).DeepCopy()
+	}
 	if in.PointInTime != nil {
 		in, out := &in.PointInTime, &out.PointInTime
 		*out = (*in).DeepCopy()

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (r *Reader) backup(ctx context.Context, s *facts.Snapshot) error {
 	k := r.backups.known[key]
 	r.backups.mutex.Unlock()
 	if k.of != s.Cluster.UID || k.backup.Description == nil && r.Now().Sub(k.at) >= BackupAgain {
-		found, err := r.readBackup(ctx, key.Namespace, restore)
+		found, err := r.readBackup(ctx, key.Namespace, restore, chosen(s))
 		if err != nil {
 			return err
 		}
@@ -76,8 +77,21 @@ func (b *backups) forget(cluster types.NamespacedName) {
 	delete(b.known, cluster)
 }
 
-// readBackup reads the description of a backup. The error is one of the API server.
-func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1alpha1.Restore) (*facts.Backup, error) {
+// chosen is the backup that tickets are for, whose ledger was lost; empty if there are none. By a
+// time another one might be found since.
+func chosen(s *facts.Snapshot) string {
+	for _, n := range s.Records() {
+		if j := n.Record.Spec.Join; j != nil && j.Restore != nil {
+			return j.Restore.Backup
+		}
+	}
+	return ""
+}
+
+// readBackup reads the description of a backup: of the one that was chosen before, if any was. The
+// error is one of the API server.
+func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1alpha1.Restore, id string) (
+	*facts.Backup, error) {
 	missing := func(format string, args ...any) (*facts.Backup, error) {
 		return &facts.Backup{Missing: true, Problem: fmt.Sprintf(format, args...)}, nil
 	}
@@ -101,8 +115,8 @@ func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1al
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupLimit)
 	defer cancel()
-	if restore.PointInTime != nil {
-		description, problem, err := latestBefore(ctx, opened, string(restore.Source.UID), restore.PointInTime.Time)
+	if id = cmp.Or(id, restore.Backup); id == "" {
+		description, problem, err := latestBefore(ctx, opened, restore)
 		switch {
 		case err != nil:
 			return &facts.Backup{Problem: err.Error()}, nil
@@ -111,52 +125,82 @@ func (r *Reader) readBackup(ctx context.Context, namespace string, restore *v1al
 		}
 		return &facts.Backup{Store: of.Spec, Description: description}, nil
 	}
-	content, err := readObject(ctx, opened, format.BackupKey(string(restore.Source.UID), restore.Backup))
+	description, problem, err := describe(ctx, opened, format.BackupKey(string(restore.Source.UID), id))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return missing("the store has no such backup, or not all of it")
 	case err != nil:
 		return &facts.Backup{Problem: err.Error()}, nil
-	}
-	description, err := format.Decode[format.Backup](content)
-	if err != nil {
-		return missing("%s", err)
+	case problem != "":
+		return missing("%s", problem)
 	}
 	return &facts.Backup{Store: of.Spec, Description: description}, nil
 }
 
-// latestBefore is the latest backup before a time, if the commit logs since then cover that time.
-func latestBefore(ctx context.Context, in store.Store, cluster string, at time.Time) (found *format.Backup,
-	problem string, err error) {
-	var ids []string
+// latestBefore is the latest backup before a time, if the commit logs since then cover that time
+// where the ring is made as it was then.
+func latestBefore(ctx context.Context, in store.Store, of *v1alpha1.Restore) (found *format.Backup, problem string,
+	err error) {
+	at, cluster := cmp.Or(of.LatestBefore, of.PointInTime).Time, string(of.Source.UID)
+	var keys []string
 	if err := in.List(ctx, format.BackupPrefix(cluster), func(o store.Object) error {
-		ids = append(ids, o.Key)
+		keys = append(keys, o.Key)
 		return nil
 	}); err != nil {
 		return nil, "", err //nolint:wrapcheck // it says what it is about
 	}
-	for _, key := range slices.Backward(ids) {
+	for _, key := range slices.Backward(keys) {
 		if format.BackupOf(key) > at.UTC().Format("20060102T150405Z")+"~" {
 			continue // it was asked for later
 		}
-		content, err := readObject(ctx, in, key)
-		if err != nil {
-			return nil, "", err
-		}
-		b, err := format.Decode[format.Backup](content)
-		if err != nil {
-			return nil, fmt.Sprintf("object %s: %s", key, err), nil
+		b, problem, err := describe(ctx, in, key)
+		if b == nil {
+			return nil, problem, err
 		}
 		if restores.Before(b, at) {
 			found = b
 			break
 		}
 	}
+	if of.PointInTime == nil {
+		if found == nil {
+			problem, err = noneBefore(ctx, in, keys)
+		}
+		return found, problem, err
+	}
 	logs, err := sweep.Coverage(ctx, in, cluster)
 	if err != nil {
 		return nil, "", err //nolint:wrapcheck // it says what it is about
 	}
 	return found, restores.Uncovered(found, logs, at), nil
+}
+
+// noneBefore says which backups there are instead of one from before a time.
+func noneBefore(ctx context.Context, in store.Store, keys []string) (problem string, err error) {
+	if len(keys) == 0 {
+		return restores.NoneBefore(nil, nil), nil
+	}
+	earliest, problem, err := describe(ctx, in, keys[0])
+	if earliest == nil {
+		return problem, err
+	}
+	latest, problem, err := describe(ctx, in, keys[len(keys)-1])
+	if latest == nil {
+		return problem, err
+	}
+	return restores.NoneBefore(earliest, latest), nil
+}
+
+// describe reads the description of a backup, or finds that what is there is none.
+func describe(ctx context.Context, in store.Store, key string) (b *format.Backup, problem string, err error) {
+	content, err := readObject(ctx, in, key)
+	if err != nil {
+		return nil, "", err
+	}
+	if b, err = format.Decode[format.Backup](content); err != nil {
+		return nil, fmt.Sprintf("object %s: %s", key, err), nil
+	}
+	return b, "", nil
 }
 
 func readObject(ctx context.Context, from store.Store, key string) (content []byte, err error) {

@@ -20,7 +20,8 @@ import (
 	"helenus.io/helenus/internal/core/ledger"
 )
 
-// Of a time the latest backup before it is taken, if the commit logs cover it.
+// Of a time the latest backup before it is taken, where the ring is made as it was then if the
+// commit logs cover it.
 func TestWhichBackupIsReadForATime(t *testing.T) {
 	const uid = "11111111-0000-4000-8000-000000000001"
 	d := store.Directory(t.TempDir())
@@ -36,12 +37,30 @@ func TestWhichBackupIsReadForATime(t *testing.T) {
 			"nodes": [{"name": "a", "hostID": "h"}]}`, id, at(minute+1).Format(time.RFC3339)))
 	}
 	put(format.CoveredKey(uid, "h", format.Interval{From: at(5), To: at(50)}), "")
+	asked := func(minute int) *v1alpha1.Restore {
+		return &v1alpha1.Restore{Source: v1alpha1.RestoreSource{UID: uid}, PointInTime: &metav1.Time{Time: at(minute)}}
+	}
 	for minute, want := range map[int]string{12: "20260301T031000Z-1", 21: "20260301T031000Z-1",
 		39: "20260301T032000Z-1",
 		42: "20260301T034000Z-1", 11: "", 1: "", 55: ""} {
-		found, problem, err := latestBefore(t.Context(), d, uid, at(minute))
+		found, problem, err := latestBefore(t.Context(), d, asked(minute))
 		if err != nil || (problem == "") != (want != "") || want != "" && found.ID != want {
 			t.Errorf("at %d: %v, %q, %v; want %q", minute, found, problem, err, want)
+		}
+	}
+	for minute, want := range map[int]string{12: "20260301T031000Z-1", 42: "20260301T034000Z-1",
+		11: "20260301T030000Z-1", 55: "20260301T034000Z-1", 2: "20260301T030000Z-1", 1: ""} {
+		r := asked(minute)
+		r.LatestBefore, r.PointInTime = r.PointInTime, nil
+		found, problem, err := latestBefore(t.Context(), d, r)
+		if says := "the earliest is 20260301T030000Z-1, taken by 2026-03-01T03:02:01Z, the latest 20260301T034000Z-1, " +
+			"taken by 2026-03-01T03:42:01Z"; err != nil || want == "" && !strings.Contains(problem, says) ||
+			want != "" && (problem != "" || found.ID != want) {
+			t.Errorf("before %d: %v, %q, %v; want %q", minute, found, problem, err, want)
+		}
+		r.Source.UID = "22222222-0000-4000-8000-000000000002"
+		if found, problem, err := latestBefore(t.Context(), d, r); found != nil || problem == "" || err != nil {
+			t.Errorf("of another: %v, %q, %v", found, problem, err)
 		}
 	}
 }
@@ -106,6 +125,16 @@ func TestWhichBackupIsRead(t *testing.T) {
 			now = now.Add(BackupAgain)
 			if err := r.backup(t.Context(), s); err != nil || once > 1 || opened > once != (c.says != "" && once > 0) {
 				t.Errorf("opened %d times, and %d later, %v", once, opened-once, err)
+			}
+			if c.says == "" { // of a time, and tickets say which backup that was
+				restore := s.Cluster.Spec.Restore()
+				restore.Backup, restore.LatestBefore = "", &metav1.Time{Time: now}
+				s.Nodes = map[string]*facts.Node{"n": {Name: "n", Record: &v1alpha1.CassandraNode{}}}
+				s.Nodes["n"].Record.Spec.Join = &v1alpha1.JoinTicket{Restore: &v1alpha1.DiskRestore{Backup: "b1"}}
+				r.backups.forget(client.ObjectKeyFromObject(s.Cluster))
+				if err := r.backup(t.Context(), s); err != nil || s.Backup.Description == nil {
+					t.Errorf("with tickets %+v, %v", s.Backup, err)
+				}
 			}
 			s.Backup, s.Ledger = nil, &ledger.Ledger{Step: &ledger.Step{}}
 			if err := r.backup(t.Context(), s); err != nil || s.Backup != nil {

@@ -111,6 +111,32 @@ func TestARingIsMadeAsItWas(t *testing.T) {
 	w.wantOpen()
 }
 
+// One of the latest backup before a time has tickets for that which was found, and says which.
+func TestARingIsMadeFromTheLatestBackup(t *testing.T) {
+	for name, has := range map[string]string{"": "b1",
+		"its ring has the name of this one": "b1) cannot be restored"} {
+		w := restoring(t, 1, 1)
+		at := metav1.NewTime(w.now)
+		r := w.snapshot.Cluster.Spec.Bootstrap.Restore
+		r.Backup, r.LatestBefore = "", &at
+		if name != "" {
+			w.snapshot.Backup.Description.Cluster.CassandraName = "shop.orders"
+			wantStalled(t, w.settle(), v1alpha1.ReasonRestoreImpossible, "the latest backup before "+
+				at.UTC().Format(time.RFC3339)+" (backup "+has)
+			continue
+		}
+		for range 60 {
+			w.pass()
+			for _, n := range w.snapshot.Records() {
+				if j := n.Record.Spec.Join; j != nil && (j.Restore.Backup != has || j.Restore.PointInTime != nil) {
+					t.Fatalf("the ticket is for %+v", j.Restore)
+				}
+			}
+		}
+		w.wantOpen()
+	}
+}
+
 // Records say where commit logs are kept, and agents may read the Secrets of that store.
 func TestWhereCommitLogsAreKept(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 1, 1, 1))

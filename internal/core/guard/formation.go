@@ -57,10 +57,14 @@ func backupFits(of Nodes) []Finding {
 		return nil
 	}
 	var out []Finding
+	what := of.Cluster.Spec.Restore().What()
+	if of.Cluster.Spec.Restore().Backup == "" {
+		what += " (backup " + of.Backup.Description.ID + ")"
+	}
 	for _, problem := range restore.Problems(of.Cluster, render.WantedNodes(of.Cluster, of.Install),
 		of.Backup.Description) {
 		out = append(out, Finding{Stalled: v1alpha1.ReasonRestoreImpossible,
-			Message: fmt.Sprintf("%s cannot be restored: %s", of.Cluster.Spec.Restore().What(), problem)})
+			Message: fmt.Sprintf("%s cannot be restored: %s", what, problem)})
 	}
 	return out
 }

@@ -13,9 +13,26 @@ import (
 // than Cassandra lets one wait.
 const late = 10 * time.Second
 
+// Taken is when the last snapshot of a backup was.
+func Taken(backup *format.Backup) time.Time { return backup.TakenAt.Add(backup.Skew) }
+
 // Before says that a backup is of the time before another: its last snapshot was.
-func Before(backup *format.Backup, at time.Time) bool {
-	return !backup.TakenAt.Add(backup.Skew).After(at)
+func Before(backup *format.Backup, at time.Time) bool { return !Taken(backup).After(at) }
+
+// NoneBefore is why there is no backup before a time, by the earliest and the latest that there
+// are; both are nil if there are none.
+func NoneBefore(earliest, latest *format.Backup) string {
+	if earliest == nil {
+		return "the store has no complete backup of it"
+	}
+	of := func(b *format.Backup) string {
+		// A second later than to the second: it is before that.
+		return b.ID + ", taken by " + Taken(b).Add(time.Second).UTC().Format(time.RFC3339)
+	}
+	if earliest.ID == latest.ID {
+		return "no backup is from before it; the only one is " + of(latest)
+	}
+	return fmt.Sprintf("no backup is from before it; the earliest is %s, the latest %s", of(earliest), of(latest))
 }
 
 // Uncovered is why a ring cannot be made as it was at a time, from the latest backup before it,

@@ -44,3 +44,22 @@ func TestUncovered(t *testing.T) {
 		t.Error("a backup is of the time after its last snapshot")
 	}
 }
+
+// What there is where no backup is from before a time: each time that is named has one.
+func TestNoneBefore(t *testing.T) {
+	earliest := &format.Backup{ID: "b1", TakenAt: time.Unix(600, 5).UTC(), Skew: 30 * time.Second}
+	latest := &format.Backup{ID: "b2", TakenAt: time.Unix(1200, 5).UTC()}
+	for want, b := range map[string][2]*format.Backup{
+		"the store has no complete backup of it":                                         {},
+		"no backup is from before it; the only one is b1, taken by 1970-01-01T00:10:31Z": {earliest, earliest},
+		"no backup is from before it; the earliest is b1, taken by 1970-01-01T00:10:31Z, the latest b2, taken by " +
+			"1970-01-01T00:20:01Z": {earliest, latest},
+	} {
+		if got := NoneBefore(b[0], b[1]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if !Before(earliest, time.Unix(631, 0)) {
+		t.Error("the time that is named has no backup before it")
+	}
+}

@@ -59,7 +59,7 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 	var out []string
 	say := func(text string, args ...any) { out = append(out, fmt.Sprintf(text, args...)) }
 	restore, name := cluster.Spec.Restore(), render.ClusterName(cluster)
-	if string(restore.Source.UID) != backup.Cluster.UID || restore.PointInTime == nil && restore.Backup != backup.ID {
+	if string(restore.Source.UID) != backup.Cluster.UID || restore.Backup != "" && restore.Backup != backup.ID {
 		say("it says of itself that it is backup %s of the cluster with uid %s", backup.ID, backup.Cluster.UID)
 	}
 	if name == backup.Cluster.CassandraName && !restore.SourceGone {

@@ -63,10 +63,10 @@ func Catalogue() []*Scenario {
 			Act{Name: "delete", Do: remember(remove), Until: gone, Within: 20 * time.Minute, Despite: true},
 			Act{Name: "adopt", Do: adopt, Until: ready, Within: 30 * time.Minute}),
 		sixNodes.restored("form-restored", "a ring is deleted with its disks, and recreated from a backup, with "+
-			"roles of its own", v1alpha1.RolesFresh, sixNodes),
+			"roles of its own", v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesFresh}, sixNodes),
 		threeRacks.restored("form-restored-roles", "a ring is recreated from a backup with the roles in it",
-			v1alpha1.RolesRestore, threeRacks),
-		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from a backup with three "+
+			v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesRestore}, threeRacks),
+		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from its latest backup with three "+
 			"nodes, while its ledger is lost and the operators end", threeRacks),
 
 		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,

@@ -30,7 +30,7 @@ const (
 
 // restored has a ring with passwords recreated from a backup after all of it was deleted, its
 // disks too, in a shape. What the client has written before stays on its account.
-func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles, to shape) *Scenario {
+func (s shape) restored(name, about string, from v1alpha1.Restore, to shape) *Scenario {
 	secure := func(c *v1alpha1.CassandraCluster) {
 		deleteClaims(c)
 		c.Spec.Security = nil
@@ -41,22 +41,24 @@ func (s shape) restored(name, about string, roles v1alpha1.RestoredRoles, to sha
 		Act{Name: "delete", Do: remove, Until: goneWithClaims, Within: 20 * time.Minute, Despite: true},
 		Act{Name: "restore", Do: func(w *world.World) error {
 			return w.User().Create(context.Background(), to.cluster(secure, func(c *v1alpha1.CassandraCluster) {
-				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
-					Store: v1alpha1.StoreReference{Name: storeName}, Backup: backupID, Roles: roles, SourceGone: true,
-					Source: v1alpha1.RestoreSource{UID: types.UID(w.Notes[former])},
-				}}
+				c.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: from.DeepCopy()}
+				c.Spec.Bootstrap.Restore.Store, c.Spec.Bootstrap.Restore.SourceGone =
+					v1alpha1.StoreReference{Name: storeName}, true
+				c.Spec.Bootstrap.Restore.Source.UID = types.UID(w.Notes[former])
 			}))
 		}, Until: all(ready, asked), Within: 30 * time.Minute})
 }
 
-// restoredSmaller has it recreated with fewer nodes. The ledger is lost and the operators end while
-// rows are streamed.
+// restoredSmaller has it recreated with fewer nodes, from the latest backup. The ledger is lost and
+// the operators end while rows are streamed, when there is a later one, which nobody can read.
 func (s shape) restoredSmaller(name, about string, to shape) *Scenario {
-	out := s.restored(name, about, v1alpha1.RolesFresh, to)
+	out := s.restored(name, about, v1alpha1.Restore{Roles: v1alpha1.RolesFresh,
+		LatestBefore: &metav1.Time{Time: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}}, to)
 	last := &out.Acts[len(out.Acts)-1]
 	until := last.Until
 	last.Until = streams
 	out.Acts = append(out.Acts, Act{Name: "lose the ledger and kill the operators", Do: func(w *world.World) error {
+		put(w, format.BackupKey(w.Notes[former], backupID+"-2"), nil)
 		return errors.Join(client.IgnoreNotFound(deleteLedger(w)), restartOperator(w))
 	}, Until: until, Within: 30 * time.Minute})
 	return out
