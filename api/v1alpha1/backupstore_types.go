@@ -69,7 +69,8 @@ type CassandraBackupStoreStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	CheckedSecret string `json:"checkedSecret,omitempty"`
 
-	// Clusters of the namespace with files in the store, by their uid.
+	// Clusters with files in the store, by their uid: those of the namespace, those of which it has
+	// CassandraBackups, and others that have a complete backup there.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -78,7 +79,8 @@ type CassandraBackupStoreStatus struct {
 }
 
 // StoredCluster is what a store has of a cluster, as of the last sweep: once a day files are
-// deleted that no backup needs.
+// deleted that no backup needs. Those of clusters that are not of the namespace, and of which it
+// has no CassandraBackups, are not swept: the latest backup alone is known.
 type StoredCluster struct {
 	// UID of the cluster.
 	// +required
@@ -86,6 +88,10 @@ type StoredCluster struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=36
 	UID types.UID `json:"uid"`
+
+	// LatestBackup is the latest complete backup in the store. It is looked for each hour.
+	// +optional
+	LatestBackup *StoredBackup `json:"latestBackup,omitempty"`
 
 	// SweptAt is when the last sweep has ended.
 	// +optional
@@ -112,10 +118,28 @@ type StoredCluster struct {
 	// +optional
 	Locked int64 `json:"locked,omitempty"`
 
-	// Problem is why it could not be swept since then.
+	// Problem is why it could not be swept since then, or its latest backup not be read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
+}
+
+// StoredBackup is a complete backup in a store.
+type StoredBackup struct {
+	// ID of the backup.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// TakenAt is when its first snapshot was taken.
+	// +required
+	TakenAt metav1.Time `json:"takenAt"`
+
+	// Cluster that it was taken of, as namespace/name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Cluster string `json:"cluster,omitempty"`
 }
 
 // BackupStoreSpec says where backups are kept: in one of s3, azure and gcs.

@@ -180,6 +180,70 @@ func TestAStoreIsSwept(t *testing.T) {
 	}
 }
 
+// The status of a store says what it has of clusters that nobody knows any more, and nothing of
+// these is deleted.
+func TestAStoreSaysWhatIsInIt(t *testing.T) {
+	const gone, broken = "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
+	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
+		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}
+	at.Status = v1alpha1.CassandraBackupStoreStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}}
+	c := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(at, secret).WithStatusSubresource(at).Build()
+	in, err := store.Open(at.Spec, secret.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(key, content string) {
+		t.Helper()
+		if err := in.Put(t.Context(), key, strings.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	describe := func(id, taken string) {
+		put(format.BackupKey(gone, id), `{"version": 1, "takenAt": "`+taken+`", "cluster": {"namespace": "shop", "name": "orders"}}`)
+	}
+	r := &Sweeps{Reader: &observe.Reader{Cache: c, Live: c}, Now: func() time.Time { return time.Now().Add(30 * 24 * time.Hour) },
+		Writer: &act.Writer{Client: c, Live: c, Recorder: &told{}, Now: time.Now}}
+	pass := func() []v1alpha1.StoredCluster {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(at)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(at), at); err != nil {
+			t.Fatal(err)
+		}
+		return at.Status.Clusters
+	}
+	describe("20260301T030000Z-1", "2026-03-01T03:00:10.5Z")
+	describe("20260302T030000Z-1", "2026-03-02T03:00:10.5Z")
+	put(format.BlobKey(gone, strings.Repeat("ab", 32)), "x")
+	put("elsewhere/backups/20260301T030000Z-1.json", "x")
+	for range 2 {
+		if got := pass(); len(got) != 1 || got[0].UID != gone || got[0].SweptAt != nil || got[0].LatestBackup == nil ||
+			got[0].LatestBackup.ID != "20260302T030000Z-1" || got[0].LatestBackup.Cluster != "shop/orders" ||
+			got[0].LatestBackup.TakenAt.UTC().Format(time.RFC3339) != "2026-03-02T03:00:10Z" {
+			t.Errorf("in the store is %+v", got)
+		}
+	}
+	describe("20260303T030000Z-1", "2026-03-03T03:00:10Z")
+	put(format.BackupKey(broken, "20260303T030000Z-1"), "x")
+	if got := pass(); len(got) != 2 || got[0].UID != broken || got[0].Problem == "" ||
+		got[1].LatestBackup.ID != "20260303T030000Z-1" {
+		t.Errorf("with another backup and a broken one %+v", got)
+	}
+	if keys := objects(t, in); len(keys) != 6 {
+		t.Errorf("left are %q", keys)
+	}
+	for _, key := range objects(t, in) {
+		if err := in.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := pass(); len(got) != 0 {
+		t.Errorf("in an empty store is %+v", got)
+	}
+}
+
 func objects(t *testing.T, in store.Store) (keys []string) {
 	t.Helper()
 	if err := in.List(t.Context(), "", func(o store.Object) error {

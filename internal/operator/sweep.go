@@ -1,10 +1,12 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +28,9 @@ import (
 // sweepLimit is what a sweep of one cluster may take. It is less than the time between when nodes
 // must have written their manifests and when the first marked file is deleted.
 const sweepLimit = 3 * time.Hour
+
+// lengthOfUID is that of the uid of a cluster, below which a store has what is of it.
+const lengthOfUID = 36
 
 // Sweeps makes passes over what stores have of the clusters of their namespaces, one at a time:
 // each is swept if that is due, and its status says what is there. Only the leader makes them.
@@ -79,6 +84,53 @@ func (r *Sweeps) sweep(ctx context.Context, found *facts.Sweep, key types.Namesp
 			found.Swept[uid] = marks
 		}
 	}
+	if err := r.latest(ctx, in, found); err != nil && len(clusters) == 0 { // else what was known stays
+		return fmt.Errorf("look for backups: %w", err)
+	}
+	return nil
+}
+
+// latest finds the latest backup of each cluster in the store, those that are gone too: who has
+// lost all but the store sees what there is.
+func (r *Sweeps) latest(ctx context.Context, in store.Store, found *facts.Sweep) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	names, err := in.Directories(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	known, out := map[types.UID]*v1alpha1.StoredBackup{}, map[types.UID]*v1alpha1.StoredBackup{}
+	for _, c := range found.Object.Status.Clusters {
+		known[c.UID] = c.LatestBackup
+	}
+	for _, name := range names {
+		uid, last := types.UID(name), ""
+		if len(name) != lengthOfUID {
+			continue // it has no backups
+		}
+		if err := in.List(ctx, format.BackupPrefix(name), func(o store.Object) error {
+			last = o.Key
+			return nil
+		}); err != nil {
+			return err //nolint:wrapcheck // so does this
+		}
+		id, has := format.BackupOf(last), known[uid]
+		if id == "" {
+			continue
+		}
+		if has != nil && has.ID == id { // what it says never changes
+			out[uid] = has
+			continue
+		}
+		b, err := sweep.Read[format.Backup](ctx, in, last)
+		if err != nil {
+			found.Problems[uid] = cmp.Or(found.Problems[uid], err.Error())
+			continue
+		}
+		out[uid] = &v1alpha1.StoredBackup{ID: id, TakenAt: metav1.NewTime(b.TakenAt).Rfc3339Copy(),
+			Cluster: b.Cluster.Namespace + "/" + b.Cluster.Name}
+	}
+	found.Latest = out
 	return nil
 }
 

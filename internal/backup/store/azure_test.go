@@ -169,11 +169,18 @@ func (b *blobs) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var page strings.Builder
 	left, next := 2, ""
+	before := ""
 	for _, key := range slices.Sorted(maps.Keys(b.is)) {
+		directory, _, in := strings.Cut(strings.TrimPrefix(key, q.Get("prefix")), "/")
+		in = in && q.Get("delimiter") == "/"
 		switch {
-		case !strings.HasPrefix(key, q.Get("prefix")) || key < q.Get("marker"):
+		case !strings.HasPrefix(key, q.Get("prefix")) || key < q.Get("marker") || in && directory == before:
 		case left == 0:
 			next = cmp.Or(next, key)
+		case in:
+			left--
+			before = directory
+			fmt.Fprintf(&page, "<BlobPrefix><Name>%s%s/</Name></BlobPrefix>", q.Get("prefix"), directory)
 		default:
 			left--
 			fmt.Fprintf(&page, "<Blob><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Content-Length>%d"+

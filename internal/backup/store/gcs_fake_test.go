@@ -352,13 +352,19 @@ func (o *objects) part(w http.ResponseWriter, r *http.Request, id string) {
 func (o *objects) list(w http.ResponseWriter, q url.Values) {
 	var page struct {
 		Items         []map[string]string `json:"items,omitempty"`
+		Prefixes      []string            `json:"prefixes,omitempty"`
 		NextPageToken string              `json:"nextPageToken,omitempty"`
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.is)) {
+		directory, _, in := strings.Cut(strings.TrimPrefix(name, q.Get("prefix")), "/")
+		directory, in = q.Get("prefix")+directory+"/", in && q.Get("delimiter") == "/"
 		switch {
-		case !strings.HasPrefix(name, q.Get("prefix")) || name < q.Get("pageToken"):
-		case len(page.Items) == 2:
+		case !strings.HasPrefix(name, q.Get("prefix")) || name < q.Get("pageToken") ||
+			in && slices.Contains(page.Prefixes, directory):
+		case len(page.Items)+len(page.Prefixes) == 2:
 			page.NextPageToken = cmp.Or(page.NextPageToken, name)
+		case in:
+			page.Prefixes = append(page.Prefixes, directory)
 		default:
 			page.Items = append(page.Items, o.said(name))
 		}

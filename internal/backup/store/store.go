@@ -38,6 +38,8 @@ type Store interface {
 	// List calls a function for each object whose key begins with a prefix, in the order of keys,
 	// until it returns an error.
 	List(ctx context.Context, prefix string, each func(Object) error) error
+	// Directories are the names that keys begin with, up to their first slash.
+	Directories(ctx context.Context) ([]string, error)
 	// Delete removes an object. One that is not there is no error.
 	Delete(ctx context.Context, key string) error
 }

@@ -230,6 +230,9 @@ func TestStore(t *testing.T) {
 			if got := list(t, s, ""); len(got) != 5 {
 				t.Errorf("all are %v", got)
 			}
+			if got, err := s.Directories(t.Context()); err != nil || !slices.Equal(got, []string{"c", "d"}) {
+				t.Errorf("the directories are %q, %v", got, err)
+			}
 			stop := errors.New("enough")
 			if err := s.List(t.Context(), "", func(store.Object) error { return stop }); !errors.Is(err, stop) {
 				t.Errorf("a list that is stopped returns %v", err)

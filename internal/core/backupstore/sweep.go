@@ -50,16 +50,27 @@ func NextSweep(s *facts.Sweep) plan.Plan {
 	say := func(kind, reason, why string) {
 		said = append(said, plan.Write{Verb: plan.Event, Object: s.Object, EventType: kind, Reason: reason, Why: why})
 	}
-	all := maps.Clone(s.Problems)
-	for uid := range s.Swept {
-		all[uid] = s.Problems[uid]
-	}
-	for _, uid := range slices.Sorted(maps.Keys(all)) {
-		if len(status.Clusters) == mostClusters {
-			break
+	latest := s.Latest
+	if latest == nil {
+		latest = map[types.UID]*v1alpha1.StoredBackup{}
+		for uid, c := range before {
+			if c.LatestBackup != nil {
+				latest[uid] = c.LatestBackup
+			}
 		}
+	}
+	ours := maps.Clone(s.Problems)
+	for uid := range s.Swept {
+		ours[uid] = s.Problems[uid]
+	}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(latest)), func(uid types.UID) bool {
+		_, is := ours[uid]
+		return is
+	})
+	all := append(slices.Sorted(maps.Keys(ours)), others...)
+	for _, uid := range all[:min(len(all), mostClusters)] {
 		c := before[uid]
-		c.UID, c.Problem = uid, words.Shorten(all[uid], longestMessage)
+		c.UID, c.Problem, c.LatestBackup = uid, words.Shorten(ours[uid], longestMessage), latest[uid]
 		if m := s.Swept[uid]; m != nil {
 			at := metav1.NewTime(m.At).Rfc3339Copy()
 			fresh := c.SweptAt == nil || !c.SweptAt.Equal(&at)

@@ -30,6 +30,9 @@ type Sweep struct {
 	// Swept are the marks of each cluster that has any, and Problems why there are no newer ones.
 	Swept    map[types.UID]*format.Marks
 	Problems map[types.UID]string
+	// Latest are the latest backups of all clusters that have any in the store; nil if that could
+	// not be found out.
+	Latest map[types.UID]*v1alpha1.StoredBackup
 }
 
 // BackupDeletion is everything known about one backup and its deletion at one moment.

@@ -77,6 +77,17 @@ func (b *Bucket) List(_ context.Context, prefix string, each func(store.Object) 
 	return nil
 }
 
+// Directories implements store.Store.
+func (b *Bucket) Directories(context.Context) (out []string, err error) {
+	b.pass()
+	for _, key := range slices.Sorted(maps.Keys(b.Objects)) {
+		if name, _, is := strings.Cut(key, "/"); is {
+			out = append(out, name)
+		}
+	}
+	return slices.Compact(out), nil
+}
+
 // Delete implements store.Store.
 func (b *Bucket) Delete(_ context.Context, key string) error {
 	b.pass()
