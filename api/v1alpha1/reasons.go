@@ -101,6 +101,9 @@ const (
 	// BlockedTooLittleDisk – a node that stays would fill too much of its data volume once others
 	// have left, or does not say how full that is.
 	BlockedTooLittleDisk Reason = "TooLittleDisk"
+	// BlockedDataVolumeFull – the data volume of a member is more than 90 % full before a backup,
+	// or the member does not say how full it is.
+	BlockedDataVolumeFull Reason = "DataVolumeFull"
 	// BlockedCleanupDue – a node that stays holds data which it no longer owns.
 	BlockedCleanupDue Reason = "CleanupDue"
 	// BlockedRepairDue – the data of a node that stays must be repaired.

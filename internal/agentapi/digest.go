@@ -22,7 +22,7 @@ func Timed(answer *facts.Agent, asked, now time.Time) *facts.Agent {
 }
 
 // Digest of an answer: the same for answers that say the same, and agree on whether hints are being
-// delivered to anybody, and on whether incremental repairs run.
+// delivered to anybody, on whether incremental repairs run, and on whether the data volume is full.
 func Digest(answer *facts.Agent) string {
 	out := digest(answer)
 	if answer.Ring.Delivers() {
@@ -30,6 +30,9 @@ func Digest(answer *facts.Agent) string {
 	}
 	if answer.Ring.Repairs() {
 		out += "+repairs"
+	}
+	if answer.Space.Full() {
+		out += "+full"
 	}
 	return out
 }

@@ -37,6 +37,11 @@ func TestDigestOfHints(t *testing.T) {
 	if repairs.Ring.Unfinished.IncrementalRepairs = 1; Digest(repairs) == Digest(none) || !Same(repairs, none) {
 		t.Error("a repair does not wake, or contradicts")
 	}
+	filled, full := answer(map[string]int{}, 0), answer(map[string]int{}, 0)
+	filled.Space, full.Space = &facts.Space{Free: 10, Capacity: 100}, &facts.Space{Free: 9, Capacity: 100}
+	if Digest(filled) != Digest(none) || Digest(full) == Digest(none) || !Same(full, none) {
+		t.Error("a full volume does not wake, or contradicts, or one that is not does")
+	}
 	used := answer(map[string]int{}, 0)
 	used.Addresses, none.Addresses = []facts.AddressUse{{Address: "a", LastUsed: time.Unix(60, 0)}},
 		[]facts.AddressUse{{Address: "a"}}

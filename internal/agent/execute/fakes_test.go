@@ -64,9 +64,11 @@ type world struct {
 	known  bool
 	writes []v1alpha1.CassandraNodeStatus
 	failOn map[string]error
-	block  map[string]chan struct{}
-	peers  []facts.Peer
-	log    []string
+	// taken is what others have written to the data volume.
+	taken int64
+	block map[string]chan struct{}
+	peers []facts.Peer
+	log   []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -328,7 +330,7 @@ func (f fakeDisk) Probe(begins func(string)) node.DiskProblem {
 func (f fakeDisk) Space() (free, capacity int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return 3 << 30, 4 << 30, f.failOn["space"]
+	return 3<<30 - f.taken, 4 << 30, f.failOn["space"]
 }
 
 type fakeFiles struct{ *world }

@@ -233,13 +233,17 @@ func (a *Agent) lookAtStreams(ctx context.Context, startID uint64, now time.Time
 	}
 }
 
-// LookAtSpace asks how much room the data volume has.
+// LookAtSpace asks how much room the data volume has, and wakes the agent when it becomes full.
 func (a *Agent) LookAtSpace() {
 	free, capacity, err := a.host.Disk.Space()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	was := a.space
 	if a.space = nil; err == nil {
 		a.space = &facts.Space{Free: free, Capacity: capacity}
+	}
+	if a.space.Full() != was.Full() {
+		a.wake.Set()
 	}
 }
 

@@ -220,6 +220,15 @@ func TestFactsSayHowMuchRoomThereIs(t *testing.T) {
 	if s := answer.Space; s == nil || *s != (facts.Space{Free: 3 << 30, Capacity: 4 << 30, Data: 123}) {
 		t.Errorf("space %+v", s)
 	}
+	w.change(func() { w.taken = 3<<30 - 100<<20 })
+	a.LookAtSpace()
+	bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, digest := a.Wait(bounded, before); digest == before {
+		t.Error("a volume that becomes full is no news")
+	}
+	w.change(func() { w.taken = 0 })
+	a.LookAtSpace()
 	w.change(func() { w.failOn["space"] = errors.New("no such volume") })
 	a.LookAtSpace()
 	a.Decide()

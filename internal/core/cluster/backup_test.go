@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/ledger"
 )
 
 // backUp has a user create a backup, and nodes run its operations, all but those that fail. It
@@ -294,4 +295,197 @@ func TestABackupWithoutStore(t *testing.T) {
 	w.snapshot.Backups, w.snapshot.Stores, w.now = w.snapshot.Backups[1:], nil, late.Add(time.Minute)
 	w.settle()
 	w.wantBackup("Failed  there is no CassandraBackupStore main")
+}
+
+// filled has the data volume of a node become so many hundredths full.
+func (w *world) filled(name string, percent int64) {
+	for _, a := range w.running {
+		if a.Node == name {
+			a.Space = &facts.Space{Capacity: 100 << 30, Free: (100 - percent) << 30}
+		}
+	}
+	w.agents()
+}
+
+// No snapshot is taken while the volume of a member is more than 90 % full, or nobody knows.
+func TestNoSnapshotIsTakenOnAFullVolume(t *testing.T) {
+	w := formed(t)
+	w.filled(three[1], 91)
+	begun := w.backUp("nightly", succeeds)
+	made := w.settle()
+	w.wantBackup("Pending 0/3 node orders-dc1-r2-0 takes no snapshot: its data volume is 91.0 % full, 9.0Gi of " +
+		"100.0Gi are free")
+	if len(made.Blocked) != 1 || made.Blocked[0].Reason != v1alpha1.BlockedDataVolumeFull || len(*begun) > 0 {
+		t.Errorf("blocked %+v, begun %q", made.Blocked, *begun)
+	}
+	for _, a := range w.running {
+		if a.Node == three[1] {
+			a.Space = nil
+		}
+	}
+	w.agents()
+	w.settle()
+	w.wantBackup("Pending 0/3 node orders-dc1-r2-0 takes no snapshot: it does not say how full its data volume is")
+	w.filled(three[1], 90)
+	w.settle()
+	w.wantBackup("Complete 3/3")
+}
+
+// uploads is a backup of which the nodes have begun to upload.
+func uploads(t *testing.T, ended map[string]bool) (*world, *[]string) {
+	t.Helper()
+	w := formed(t)
+	begun := w.backUp("nightly", func(node string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		if o == v1alpha1.OperationUpload && !ended[node] {
+			return v1alpha1.OperationRunning
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	w.settle()
+	w.wantBackup("Uploading")
+	return w, begun
+}
+
+// uploaded has what the nodes upload end well.
+func (w *world) uploaded(names ...string) {
+	at := metav1.NewTime(w.now)
+	for _, name := range names {
+		all := w.snapshot.Nodes[name].Record.Status.Operations
+		for i := range all {
+			if all[i].Phase == v1alpha1.OperationRunning {
+				all[i].Phase, all[i].FinishedAt = v1alpha1.OperationSucceeded, &at
+				all[i].Uploaded = &v1alpha1.Uploaded{Member: hostID(name)}
+			}
+		}
+	}
+}
+
+// A node whose volume becomes full drops its snapshot, once, and is not attempted again, also when
+// there is room afterwards. The others go on.
+func TestASnapshotIsDroppedWhenTheVolumeIsFull(t *testing.T) {
+	w, begun := uploads(t, nil)
+	w.filled(three[1], 93)
+	w.settle()
+	w.wantBackup("Uploading 1/3")
+	dropped := []string{"ClearSnapshot r2-0"}
+	if got := (*begun)[6:]; !slices.Equal(got, dropped) {
+		t.Errorf("begun %q", got)
+	}
+	w.filled(three[1], 50)
+	w.settle()
+	w.filled(three[1], 95)
+	w.settle()
+	if got := (*begun)[6:]; !slices.Equal(got, dropped) {
+		t.Errorf("begun %q", got)
+	}
+	w.uploaded(three[0], three[2])
+	w.settle()
+	b := w.wantBackup("Incomplete 3/3 failed on orders-dc1-r2-0: its data volume is 93.0 % full, 7.0Gi of 100.0Gi")
+	if n := b.Status.Nodes[1]; n.Phase != v1alpha1.TaskFailed || n.Attempts > 1 {
+		t.Errorf("%+v", n)
+	}
+	if got := stages(*begun); got != "Snapshot Upload ClearSnapshot" {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
+// A node that is done drops its snapshot when its volume becomes full while others upload, and the
+// backup is complete all the same.
+func TestASnapshotOfANodeThatIsDoneIsDropped(t *testing.T) {
+	w, begun := uploads(t, map[string]bool{three[1]: true})
+	w.filled(three[1], 93)
+	w.settle()
+	if got := (*begun)[6:]; !slices.Equal(got, []string{"ClearSnapshot r2-0"}) {
+		t.Errorf("begun %q", got)
+	}
+	w.uploaded(three[0], three[2])
+	w.settle()
+	w.wantBackup("Complete 3/3")
+	if got := stages(*begun); got != "Snapshot Upload ClearSnapshot CompleteBackup ClearSnapshot" || len(*begun) != 11 {
+		t.Errorf("begun %q", *begun)
+	}
+}
+
+// It is dropped only when it is written that the node has failed: an upload that reads a part of a
+// snapshot must not count.
+func TestASnapshotIsDroppedAfterItsNodeHasFailed(t *testing.T) {
+	w, _ := uploads(t, nil)
+	w.filled(three[1], 93)
+	operate := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		failed := w.snapshot.Backups[0].Status.Nodes[1].Phase == v1alpha1.TaskFailed
+		if (o.Withdraw != nil || o.Type == v1alpha1.OperationClearSnapshot) && !failed {
+			t.Errorf("%+v is asked for before", o)
+		}
+		return operate(n, o)
+	}
+	plan := Next(w.snapshot, w.now)
+	for _, write := range plan.Writes {
+		if record, is := write.Object.(*v1alpha1.CassandraNode); is {
+			t.Errorf("with the status that says so %+v is written", record.Spec.Operations)
+		}
+	}
+	w.settle()
+}
+
+// Also while a step of a higher class is open, for as long as that takes.
+func TestASnapshotIsDroppedWhileTheBackupIsSuspended(t *testing.T) {
+	w, begun := uploads(t, map[string]bool{three[0]: true, three[2]: true})
+	w.change(setting("concurrent_reads", "16"))
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+	w.filled(three[1], 93)
+	for range 5 {
+		w.pass()
+	}
+	l := w.snapshot.Ledger
+	if l.Step == nil || len(l.Suspended) != 1 ||
+		w.snapshot.Backups[0].Status.Phase != v1alpha1.BackupIncomplete || !slices.Contains(*begun, "ClearSnapshot r2-0") {
+		t.Errorf("begun %q beside %s", *begun, ledgerInWords(l))
+	}
+	w.filled(three[1], 10)
+	for range 20 {
+		w.now = w.now.Add(time.Minute)
+		w.settle()
+	}
+	if l := w.snapshot.Ledger; l.Step != nil || len(l.Suspended)+len(l.Maintenance) > 0 {
+		t.Errorf("open: %s", ledgerInWords(l))
+	}
+	w.wantBackup("Incomplete 3/3 failed on orders-dc1-r2-0: its data volume is 93.0 % full")
+}
+
+// Also while what others run is waited for, until the backup can be suspended.
+func TestASnapshotIsDroppedBeforeTheBackupIsSuspended(t *testing.T) {
+	w := formed(t)
+	begun := w.backUp("nightly", func(_ string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		if o == v1alpha1.OperationUpload || o == v1alpha1.OperationFlush {
+			return v1alpha1.OperationRunning
+		}
+		return v1alpha1.OperationSucceeded
+	})
+	w.give("flush", v1alpha1.TaskTemplate{Type: v1alpha1.TaskFlush, Nodes: []string{three[0]}})
+	w.settle()
+	w.change(setting("concurrent_reads", "16"))
+	w.settle()
+	w.filled(three[0], 93)
+	w.settle()
+	l := w.snapshot.Ledger
+	if l.Step != nil || len(l.Maintenance) != 2 || !slices.Contains(*begun, "ClearSnapshot r1-0") {
+		t.Errorf("begun %q beside %s", *begun, ledgerInWords(l))
+	}
+	w.wantBackup("Uploading 1/3")
+}
+
+// Before anything is uploaded the backup ends, and no snapshot stays.
+func TestABackupEndsWhenAVolumeIsFullBeforeTheUploads(t *testing.T) {
+	w := formed(t)
+	w.sees = func(n *facts.Node) bool { return n.Name != three[2] }
+	begun := w.backUp("nightly", succeeds)
+	w.settle()
+	w.wantBackup("Snapshotting")
+	w.filled(three[1], 93)
+	w.settle()
+	w.wantBackup("Failed 1/3 failed on orders-dc1-r2-0: its data volume is 93.0 % full")
+	if got := stages(*begun); got != "Snapshot ClearSnapshot" || len(*begun) != 6 {
+		t.Errorf("begun %q", *begun)
+	}
 }

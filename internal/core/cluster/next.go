@@ -165,7 +165,11 @@ const tasks, rollOut, repairTables = "Tasks", "RollOut", "RepairTables"
 
 func reportRepairs(p *pass) plan.Result { return repair.Report(p.engine.View(), p.draft) }
 
-func reportTasks(p *pass) plan.Result { return task.Report(p.engine.View(), p.draft) }
+func reportTasks(p *pass) plan.Result {
+	r := task.Report(p.engine.View(), p.draft)
+	p.engine.Suspended()
+	return r
+}
 
 // proposeTask begins the task whose turn it is, of whichever type it is.
 func proposeTask(p *pass) plan.Result {

@@ -104,6 +104,9 @@ type Space struct {
 	Data int64 `json:"data,omitempty"`
 }
 
+// Full says that more than 90 % of the file system are in use; false if nothing is known of it.
+func (s *Space) Full() bool { return s != nil && 10*s.Free < s.Capacity }
+
 // ProcessState is what init says of the JVM.
 type ProcessState string
 

@@ -21,8 +21,9 @@ type Rules struct {
 	Withdrawing []Guard[Withdrawing]
 	// Cleanup and Repair on the ring before these operations.
 	Cleanup, Repair []Guard[Nodes]
-	// Backup on the ring before its members take snapshots.
-	Backup []Guard[Nodes]
+	// Backup on the ring before its members take snapshots; Snapshots too, if these are kept until
+	// they are uploaded.
+	Backup, Snapshots []Guard[Nodes]
 	// Releases on the members before any step but a roll-out, which makes them one.
 	Releases []Guard[Nodes]
 	// NewRelease on the members before the first of them gets another release.
@@ -53,7 +54,7 @@ func All() Rules {
 		PendingNode: pendingNode, BeforeJoin: beforeJoin,
 		Placement: placement, BeforeLeave: beforeLeave, Leaving: leaving,
 		NewDatacenter: newDatacenter, AddedDatacenter: addedDatacenter, Withdrawing: withdrawing,
-		Cleanup: cleanup, Repair: repair, Backup: backup,
+		Cleanup: cleanup, Repair: repair, Backup: backup, Snapshots: snapshots,
 		Releases: releases, NewRelease: newRelease, Room: room, RollOut: rollOut, Seen: seen, Undelivered: undelivered,
 		Encryption: encryption, Authority: authority,
 		Drain: drain, StopDatacenter: stopDatacenter, Replace: replace,

@@ -62,6 +62,18 @@ func (e *Engine) Maintain() plan.Result {
 	return out
 }
 
+// Suspended does what cannot wait until Maintain continues a step that is suspended, or is to be.
+func (e *Engine) Suspended() {
+	l := e.view.Ledger
+	for _, s := range slices.Concat(l.Suspended, l.Maintenance) {
+		p := e.procedure(s.Kind)
+		if p != nil && p.Suspended != nil && (slices.Contains(l.Suspended, s) || e.ready() != nil ||
+			len(e.ReleasesDiffer()) > 0) {
+			p.Suspended(e.view, &Step{e, s})
+		}
+	}
+}
+
 // ready is the first procedure above Maintenance that begins as soon as lower steps are suspended;
 // nil if there is none.
 func (e *Engine) ready() *Procedure {
@@ -127,7 +139,7 @@ func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
 	var waiting []string
 	for _, o := range Unfinished(n) {
 		if ledger.OfIntent(o.ID) != s.ID || o.Type == v1alpha1.OperationUpload ||
-			o.Type == v1alpha1.OperationStageTables {
+			o.Type == v1alpha1.OperationStageTables || o.Type == v1alpha1.OperationClearSnapshot {
 			continue // it touches nothing that Cassandra uses, and goes on where it was: nobody waits for it
 		}
 		what := fmt.Sprintf("%s on node %s", o.Type, n.Name)
@@ -141,14 +153,17 @@ func (e *Engine) quiesceOn(s *ledger.Step, n *facts.Node) []string {
 		}
 		waiting = append(waiting, what)
 	}
-	e.withdrawUnbegun(s, n, "a step of a higher class is about to begin")
+	// the room that a snapshot takes may be needed now
+	e.withdrawUnbegun(s, n, "a step of a higher class is about to begin", v1alpha1.OperationClearSnapshot)
 	return waiting
 }
 
-// withdrawUnbegun asks the agent of a node not to begin what a step has asked it for.
-func (e *Engine) withdrawUnbegun(s *ledger.Step, n *facts.Node, why string) {
+// withdrawUnbegun asks the agent of a node not to begin what a step has asked it for, but for some
+// types.
+func (e *Engine) withdrawUnbegun(s *ledger.Step, n *facts.Node, why string, but ...v1alpha1.OperationType) {
 	unbegun := func(o *v1alpha1.OperationIntent) bool {
-		return ledger.OfIntent(o.ID) == s.ID && o.Withdraw == nil && n.Record.Status.Operation(o.ID) == nil
+		return ledger.OfIntent(o.ID) == s.ID && o.Withdraw == nil && n.Record.Status.Operation(o.ID) == nil &&
+			!slices.Contains(but, o.Type)
 	}
 	if !slices.ContainsFunc(n.Record.Spec.Operations, func(o v1alpha1.OperationIntent) bool { return unbegun(&o) }) {
 		return

@@ -22,6 +22,9 @@ type Procedure struct {
 	// Yields says that nothing of an open step is under way, so that a step of a higher class can
 	// suspend it. Nil: never.
 	Yields func(*ledger.Step) bool
+	// Suspended is run in each pass for a step that is suspended, or is to be. Nil: nothing is
+	// done.
+	Suspended func(*assess.View, *Step)
 	// Runs are the types of operations that its steps have nodes run.
 	Runs []v1alpha1.OperationType
 	// AnyRelease: it may begin while the members have different releases.

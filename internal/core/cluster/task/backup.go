@@ -11,6 +11,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/plan"
@@ -138,10 +139,20 @@ func (s *state) snapshots() bool {
 	return s.backup != nil && s.open && s.step.Stage == ledger.StageSnapshot
 }
 
+// keepsSnapshots says that the nodes of the backup keep theirs until they are uploaded.
+func (s *state) keepsSnapshots() bool {
+	return s.snapshots() || s.backup != nil && s.open && s.step.Stage == ledger.StageOperations
+}
+
 // backupRefused is why no backup begins: what a member that is down has would be missing, and what
 // moves between two snapshots might be in neither.
 func backupRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
 	return guard.Check(procedure.MemberNodes(v), rules.Backup...)
+}
+
+// snapshotsRefused is backupRefused, and where a snapshot might fill a volume.
+func snapshotsRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
+	return append(backupRefused(v, rules), guard.Check(procedure.MemberNodes(v), rules.Snapshots...)...)
 }
 
 // snapshotted is the state of the step of a backup, or of a restore.
@@ -242,7 +253,40 @@ const (
 	taking     = "snapshot"
 	completing = "complete"
 	clearing   = "clear"
+	dropping   = "drop"
 )
+
+// dropSnapshots has nodes drop their snapshots before the step is over, and end their uploads: of
+// nodes that have failed, of those that are done once their volumes are full, and of all if the
+// backup is over and its step is not continued. That a node has failed must be written first: no
+// backup is described then that relies on what it still uploads.
+func dropSnapshots(v *assess.View, s *procedure.Step) {
+	t, tag := stateOf(v, s.ID()), procedure.State[snapshotted](s).Tag
+	over := t == nil || t.task.Status.Finished()
+	if tag == "" || !over && s.Stage() != ledger.StageOperations {
+		return
+	}
+	o := before(dropping, v1alpha1.OperationClearSnapshot, &v1alpha1.OperationArguments{Tag: tag})
+	for _, name := range v.UpAmong(s.Nodes()) {
+		n := v.Live(name)
+		if n == nil || !over && !t.needsNoSnapshot(n) {
+			continue
+		}
+		asked := n.Record.Spec.Operation(s.Attempt(o, name)) != nil
+		if asked || len(s.CancelOn([]string{name}, "its snapshot is cleared")) == 0 {
+			s.Run(o, []string{name})
+		}
+	}
+}
+
+// needsNoSnapshot says that a node has failed, as it is written, or that it is done and its volume
+// is full.
+func (s *state) needsNoSnapshot(n *facts.Node) bool {
+	return slices.ContainsFunc(s.task.Status.Nodes, func(of v1alpha1.TaskNode) bool {
+		return of.Node == n.Name && (of.Phase == v1alpha1.TaskFailed || of.Phase == v1alpha1.TaskSucceeded &&
+			s.status.Succeeded < s.status.Total && guard.VolumeFull(n) != "")
+	})
+}
 
 // clearSnapshots has the nodes that are up drop their snapshots, or what they have downloaded, for
 // a while; snapshots of the others go by themselves. Then the step ends.

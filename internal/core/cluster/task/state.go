@@ -12,6 +12,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
+	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/words"
 )
@@ -38,6 +39,8 @@ type state struct {
 	replaced *v1alpha1.ReplacedRows
 	// storeIn is how long it waits for its store yet.
 	storeIn time.Duration
+	// full says that a node of a backup has failed since its volume is full.
+	full bool
 	// step that is open or suspended for it, or that would be.
 	step *ledger.Step
 	// open, suspended: the step is. turn: no other task is in the way.
@@ -184,6 +187,12 @@ func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
 		id = s.step.AttemptID(s.prepares(), out.Node)
 	}
 	o := n.Record.Status.Operation(id)
+	if why := guard.VolumeFull(n); why != "" && s.keepsSnapshots() &&
+		(o == nil || o.Phase != v1alpha1.OperationSucceeded || s.snapshots()) {
+		s.full = true
+		s.fail(v, out, why+"; its snapshot is cleared")
+		return
+	}
 	if s.snapshots() && o != nil {
 		s.pending(v, out, "snapshot: "+cmp.Or(o.Message, string(o.Phase)), !o.Phase.Final() && !procedure.AgentGone(n))
 		return
@@ -272,6 +281,8 @@ func (s *state) count(v *assess.View) {
 		s.awaitDescription(v)
 	case out.Succeeded == out.Total:
 		s.finish(v, v1alpha1.ReasonTaskSucceeded, "done on "+words.Plural(int(out.Total), "node"))
+	case s.full && s.snapshots(): // nothing is uploaded yet, and the snapshots may be taken again
+		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
 	case out.Succeeded+out.Failed == out.Total && s.expired(v):
 		s.finish(v, v1alpha1.ReasonTaskDeadlineExceeded, "failed on "+words.List(failed, 3))
 	case out.Succeeded+out.Failed == out.Total:

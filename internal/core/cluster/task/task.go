@@ -44,7 +44,7 @@ func Procedures(rules guard.Rules) []procedure.Procedure {
 		out = append(out, procedure.Procedure{
 			Kind: Kind(t.of), Class: ledger.Maintenance, Runs: append(t.runs, t.operation()),
 			Due:    func(v *assess.View) *procedure.Proposal { return due(v, &t, rules) },
-			Stages: t.stages(), Understands: t.understands(),
+			Stages: t.stages(), Understands: t.understands(), Suspended: t.suspended(),
 		})
 	}
 	return out
@@ -105,10 +105,18 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 			left = append(left, n.Node)
 		}
 	}
-	s.ClearOperations(over)
+	if t.backup == nil { // of a backup they stay: a snapshot is dropped once
+		s.ClearOperations(over)
+	}
 	if t.backup != nil && t.status.Succeeded == t.status.Total {
+		if waiting := s.Cancel("every node is done"); len(waiting) > 0 {
+			return plan.Waiting("backup %s: waiting for %s", t.task.Name, words.List(waiting, 3))
+		}
 		s.Advance(false, "what the nodes kept is in the store", ledger.StageComplete)
 		return plan.Acting("backup %s: every node is done", t.task.Name)
+	}
+	if t.backup != nil {
+		dropSnapshots(v, s)
 	}
 	p := s.Run(t.operation(v), choose(v, s, left, t.atOnce()))
 	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)

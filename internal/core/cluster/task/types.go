@@ -56,6 +56,14 @@ func (t *taskType) understands() func(*ledger.Step) error {
 	return nil
 }
 
+// suspended is what a step of the type does although it is suspended.
+func (t *taskType) suspended() func(*assess.View, *procedure.Step) {
+	if t.of == backup {
+		return dropSnapshots
+	}
+	return nil
+}
+
 var types = []taskType{
 	{of: v1alpha1.TaskFlush},
 	{of: v1alpha1.TaskCleanup, refusals: cleanupRefused, arguments: withJobs},
@@ -97,7 +105,7 @@ var types = []taskType{
 			a.SuperuserSecret = v.AppliedSuperuser()
 		},
 		runs: []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles}},
-	{of: backup, refusals: backupRefused, results: v1alpha1.OperationUpload,
+	{of: backup, refusals: snapshotsRefused, results: v1alpha1.OperationUpload,
 		runs: []v1alpha1.OperationType{v1alpha1.OperationSnapshot, v1alpha1.OperationCompleteBackup,
 			v1alpha1.OperationClearSnapshot}},
 	// rows are streamed to all of their owners, as they are then
