@@ -152,7 +152,9 @@ func (v Volume) Space() (free, capacity int64, err error) {
 	if err := syscall.Statfs(v.Directory, &s); err != nil {
 		return 0, 0, fmt.Errorf("look at the space of volume %s: %w", v.Name, err)
 	}
-	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil //nolint:gosec // no file system is that large
+	// What only root may use is no room for a JVM, as df counts.
+	usable := s.Blocks - s.Bfree + s.Bavail
+	return int64(s.Bavail) * s.Bsize, int64(usable) * s.Bsize, nil //nolint:gosec // no file system is that large
 }
 
 // NewDisk looks at mounted volumes; the first is data.
