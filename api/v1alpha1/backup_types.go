@@ -291,8 +291,8 @@ type BackupVerified struct {
 	// +optional
 	BytesRead int64 `json:"bytesRead,omitempty"`
 
-	// DamagedFiles is how many are missing, or have another content. A ring cannot be made from the
-	// backup while there are any.
+	// DamagedFiles is how many are missing, or have another content. A ring of the
+	// same shape cannot be made from the backup while there are any.
 	// +optional
 	DamagedFiles int64 `json:"damagedFiles,omitempty"`
 

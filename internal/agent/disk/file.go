@@ -11,6 +11,9 @@ import (
 	"path"
 )
 
+// ErrContent means that a file has another content than it is to have.
+var ErrContent = errors.New("its content is not what was backed up")
+
 // unfinished ends the name of a file that is being written.
 const unfinished = ".helenus-tmp"
 
@@ -48,8 +51,8 @@ func PlaceFile(volume *os.Root, to string, size int64, sum string, content io.Re
 		return fmt.Errorf("write file %s: %w", to, err)
 	}
 	if written != size || sumOf(h) != sum {
-		err = fmt.Errorf("write file %s: its content is not what was backed up: SHA-256 %s of %d bytes, not %s of %d",
-			to, sumOf(h), written, sum, size)
+		err = fmt.Errorf("write file %s: %w: SHA-256 %s of %d bytes, not %s of %d", to, ErrContent, sumOf(h), written,
+			sum, size)
 		return errors.Join(err, volume.Remove(to+unfinished))
 	}
 	if err := volume.Rename(to+unfinished, to); err != nil {

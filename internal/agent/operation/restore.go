@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"helenus.io/helenus/api/v1alpha1"
+	birth "helenus.io/helenus/internal/agent/restore"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
@@ -29,15 +31,23 @@ type restoring struct {
 	// manifests whose files this node loads; one at least is there to look at.
 	manifests []*format.Manifest
 	idle      bool
+	backup    *format.Backup
 
 	mu        sync.Mutex
 	done, all int64
+	// damaged are what is wrong with files, by the keys that say what is left out.
+	damaged map[string]error
 }
+
+// believed is how often a file has another content until it counts as damaged.
+const believed = 2
 
 // staged is a file that is to be there.
 type staged struct {
 	format.File
 	path string
+	// leftOut is the key that says that the table of its node is left out.
+	leftOut string
 }
 
 // stageTables downloads what this node is to load: the files of tables as some nodes of the backup
@@ -63,7 +73,9 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	for _, f := range files {
 		loads += f.Size
 	}
-	missing := slices.DeleteFunc(files, func(f staged) bool { return staging.HasFile(f.path, f.Size, f.SHA256) })
+	missing := slices.DeleteFunc(slices.Clone(files), func(f staged) bool {
+		return staging.HasFile(f.path, f.Size, f.SHA256)
+	})
 	for _, f := range missing {
 		r.all += f.Size
 	}
@@ -72,16 +84,20 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	}
 	err = t.together(ctx, 1, len(missing), func(ctx context.Context, i int) error {
 		f := missing[i]
-		content, err := r.from.Get(ctx, format.BlobKey(string(t.arguments.Restore.Cluster), f.BlobName()))
-		if err != nil {
-			return fmt.Errorf("download %s: %w", f.path, err)
-		}
-		err = staging.PlaceFile(f.path, f.Size, f.SHA256, cancellable{content, t})
-		if err = errors.Join(err, content.Close()); err != nil {
-			return fmt.Errorf("download %s: %w", f.path, err)
+		r.mu.Lock()
+		damaged := r.damaged[f.leftOut] != nil
+		r.mu.Unlock()
+		var err error
+		for tries := 0; !damaged && (tries == 0 || tries < believed && birth.IsDamage(err)); tries++ {
+			err = r.download(ctx, staging, f)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if damaged = damaged || birth.IsDamage(err); damaged {
+			r.damaged[f.leftOut] = cmp.Or(r.damaged[f.leftOut], err)
+		} else if err != nil {
+			return err
+		}
 		r.done += f.Size
 		t.Say(int(r.done>>10), int(max(1, r.all>>10)), fmt.Sprintf("%d of %d bytes are downloaded", r.done, r.all))
 		return nil
@@ -89,14 +105,94 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d bytes are downloaded and checked", loads), staging.Complete()
+	leftOut, without, err := r.leaveOut(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, why := range r.damaged {
+		without += "; " + why.Error()
+	}
+	if err := staging.Complete(); err != nil {
+		return "", err
+	}
+	tables, err := staging.Tables()
+	for _, dir := range tables { // nobody loads before this has succeeded
+		if slices.ContainsFunc(files, func(f staged) bool {
+			return leftOut[f.leftOut] && strings.HasSuffix(dir, "/"+path.Dir(f.path))
+		}) {
+			err = errors.Join(err, staging.Loaded(dir))
+		}
+	}
+	return fmt.Sprintf("%d bytes are downloaded and checked%s", loads, without), err
+}
+
+func (r *restoring) download(ctx context.Context, to Staging, f staged) error {
+	content, err := r.from.Get(ctx, format.BlobKey(string(r.arguments.Restore.Cluster), f.BlobName()))
+	if err != nil {
+		return fmt.Errorf("download %s: %w", f.path, err)
+	}
+	err = to.PlaceFile(f.path, f.Size, f.SHA256, cancellable{content, r.task})
+	if err = errors.Join(err, content.Close()); err != nil {
+		return fmt.Errorf("download %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// leaveOut all that a node had of a table of which a file is damaged, if the others have enough: an
+// SSTable alone may have deletions of rows in another, which the other nodes have forgotten with
+// the rows. What is left out is said in the store before it is looked there what others leave out:
+// of two nodes that leave out too much together, one at least sees it.
+func (r *restoring) leaveOut(ctx context.Context) (all map[string]bool, text string, err error) {
+	var found error
+	for key, why := range r.damaged {
+		found = errors.Join(found, why)
+		if err := r.from.Put(ctx, key, strings.NewReader(""), 0); err != nil && !errors.Is(err, store.ErrExists) {
+			return nil, "", errors.Join(found, err)
+		}
+	}
+	if all, text, err = r.leftOut(ctx); err == nil {
+		return all, text, nil
+	}
+	for key := range all {
+		if path.Base(path.Dir(path.Dir(key))) == r.view.HostID { // it is found again while it is so
+			err = errors.Join(err, r.from.Delete(ctx, key))
+		}
+	}
+	return nil, "", errors.Join(found, err)
+}
+
+// leftOut are the keys of what the nodes leave out, and what it is.
+func (r *restoring) leftOut(ctx context.Context) (all map[string]bool, text string, err error) {
+	var files []facts.DamagedFile
+	all = map[string]bool{}
+	err = r.from.List(ctx, format.LeftOutPrefix(string(r.arguments.Restore.Cluster), r.arguments.Restore.Tag),
+		func(o store.Object) error {
+			f := facts.DamagedFile{HostID: path.Base(path.Dir(o.Key))}
+			for _, t := range r.manifests[0].Tables {
+				if t.ID == path.Base(o.Key) {
+					f.Keyspace, f.Table = t.Keyspace, t.Name
+				}
+			}
+			all[o.Key], files = true, append(files, f)
+			return nil
+		})
+	if err != nil || len(files) == 0 {
+		return all, "", err
+	}
+	text, err = restore.LeaveOut(r.backup, files)
+	return all, text, err
 }
 
 // loadTables has Cassandra stream what was downloaded to its owners, one table of one node of the
 // backup after the other. An attempt continues with those that the one before has not ended: rows
 // that are streamed twice are the same rows.
 func loadTables(ctx context.Context, t *task) (text string, err error) {
-	if _, err := t.restoring(ctx); err != nil { // Cassandra passes over what it cannot load
+	r, err := t.restoring(ctx) // Cassandra passes over what it cannot load
+	if err != nil {
+		return "", err
+	}
+	_, without, err := r.leftOut(ctx)
+	if err != nil {
 		return "", err
 	}
 	staging, err := t.Staging(t.arguments.Restore.Tag)
@@ -121,7 +217,7 @@ func loadTables(ctx context.Context, t *task) (text string, err error) {
 			return "", err
 		}
 	}
-	return "streamed to all that own it", nil
+	return "streamed to all that own it" + without, nil
 }
 
 // restoring reads what the backup has, and says what of it cannot come back.
@@ -134,7 +230,7 @@ func (t *task) restoring(ctx context.Context) (*restoring, error) {
 	if !slices.Contains(a.Members, view.HostID) {
 		return nil, fmt.Errorf("node %s was no member when the restore began", view.HostID)
 	}
-	r := &restoring{task: t, view: view}
+	r := &restoring{task: t, view: view, damaged: map[string]error{}}
 	if r.from, err = t.Store(ctx, &a.Store); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
@@ -145,6 +241,7 @@ func (t *task) restoring(ctx context.Context) (*restoring, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.backup = backup
 	share := restore.Share(backup.Nodes, a.Members, view.HostID)
 	if r.idle = len(share) == 0; r.idle && len(backup.Nodes) > 0 {
 		share = []string{backup.Nodes[0].HostID}
@@ -286,6 +383,7 @@ func tableOf(m *format.Manifest, name string) (*format.Table, error) {
 // files that this node is to load. Indexes are built when rows arrive.
 func (r *restoring) files() ([]staged, error) {
 	var out []staged
+	a := r.arguments.Restore
 	if r.idle {
 		return nil, nil
 	}
@@ -299,7 +397,8 @@ func (r *restoring) files() ([]staged, error) {
 			for _, s := range table.SSTables {
 				for _, f := range s.Files {
 					if !strings.Contains(s.Name, "/") && !strings.HasPrefix(f.Name, "SAI") {
-						out = append(out, staged{f, path.Join(m.Node.HostID, keyspace, name, s.Name+"-"+f.Name)})
+						out = append(out, staged{f, path.Join(m.Node.HostID, keyspace, name, s.Name+"-"+f.Name),
+							format.LeftOutKey(string(a.Cluster), a.Tag, r.view.HostID, m.Node.HostID, table.ID)})
 					}
 				}
 			}

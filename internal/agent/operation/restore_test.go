@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
+	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
 )
 
@@ -235,5 +239,119 @@ func TestTablesThatCannotComeBack(t *testing.T) {
 		a.Members = []string{other}
 	}); err != nil || len(l.staged()) != 5 {
 		t.Errorf("%v: staged %q", err, l.staged())
+	}
+}
+
+// ofThree is a backup of three replicas of each range, by the host ids, each with a file of its
+// own.
+func ofThree(t *testing.T) (l *loading, hosts []string) {
+	l, hosts = newLoading(t), []string{member, strings.Repeat("b", 36), strings.Repeat("c", 36)}
+	for i, host := range hosts[1:] {
+		m, err := sweep.Read[format.Manifest](t.Context(), l.to, format.ManifestKey(uid, "b-1", member))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Node.Name, m.Node.HostID, m.Node.Rack, m.Node.Tokens = "n-"+host[:1], host, host, []string{strconv.Itoa(i)}
+		for j := range m.Tables {
+			if table := &m.Tables[j]; table.Name == "carts" {
+				file := &table.SSTables[len(table.SSTables)-1].Files[0]
+				file.SHA256, file.Size = path.Base(blobOf(host)), int64(len(host))
+			}
+		}
+		if err := errors.Join(l.to.Put(t.Context(), blobOf(host), strings.NewReader(host), int64(len(host))),
+			putObject(t.Context(), l.to, format.ManifestKey(uid, "b-1", host), m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = l.to.Delete(t.Context(), format.BackupKey(uid, "b-1"))
+	if _, err := l.run(v1alpha1.OperationCompleteBackup, v1alpha1.BackupArguments{Members: hosts}); err != nil {
+		t.Fatal(err)
+	}
+	return l, hosts
+}
+
+// as is another node of the ring, with a disk of its own.
+func (l *loading) as(hostID string) {
+	before := l.host.Ring
+	l.volume, l.loaded = l.t.TempDir(), nil
+	l.host.Ring = func(ctx context.Context) (*facts.Ring, error) {
+		view, err := before(ctx)
+		view.HostID = hostID
+		return view, err
+	}
+}
+
+// All that a node had of a table is left out if a file of it is damaged in the store, and the
+// others have a quorum of each range. Nodes know of each other's.
+func TestDamagedFilesAreLeftOut(t *testing.T) {
+	l, hosts := ofThree(t)
+	flip := func(host string) {
+		t.Helper()
+		name := filepath.Join(string(l.to.Directory), blobOf(host))
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[3] ^= 1
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends := func(o v1alpha1.OperationType, members []string, want ...string) {
+		t.Helper()
+		said, err := l.do(o, func(a *v1alpha1.RestoreArguments) { a.Members = members })
+		if failed := strings.HasPrefix(want[0], "refused"); failed != (err != nil) {
+			t.Fatalf("%q, %v", said, err)
+		} else if failed {
+			said, want = err.Error(), want[1:]
+		}
+		for _, text := range want {
+			if !strings.Contains(said, text) {
+				t.Errorf("%q has no %q", said, text)
+			}
+		}
+	}
+	const without = "; without what n-b had of shop.carts: files of it are damaged"
+	flip(hosts[1])
+	file := hosts[1] + "/shop/carts/nb-1-big-Data.db: its content is not what was backed up"
+	ends(v1alpha1.OperationStageTables, []string{member}, without, file)
+	ends(v1alpha1.OperationLoadTables, []string{member}, "streamed to all that own it"+without)
+	if s := strings.Join(l.loaded, " "); len(l.loaded) != 4 || strings.Contains(s, hosts[1]) {
+		t.Errorf("loaded %q", l.loaded)
+	}
+
+	// Another node finds another one, too late.
+	two := []string{member, strings.Repeat("f", 36)}
+	l, hosts = ofThree(t)
+	flip(hosts[1])
+	ends(v1alpha1.OperationStageTables, two, without)
+	first := l.volume
+	l.as(two[1])
+	away := filepath.Join(string(l.to.Directory), blobOf(hosts[2]))
+	if err := os.Rename(away, away+".away"); err != nil {
+		t.Fatal(err)
+	}
+	refused := []string{"refused", hosts[2] + "/shop/carts/nb-1-big-Data.db: ", "of shop.carts has 3 replicas in " +
+		"datacenter dc1, and files of n-b, n-c are damaged: 1 may be left out (RF - quorum)"}
+	ends(v1alpha1.OperationStageTables, two, refused...)
+	ends(v1alpha1.OperationLoadTables, two, "refused", "not all of it")
+	if err := os.Rename(away+".away", away); err != nil {
+		t.Fatal(err)
+	}
+	ends(v1alpha1.OperationStageTables, two, without)
+	ends(v1alpha1.OperationLoadTables, two, without)
+	if len(l.loaded) != 2 || !strings.Contains(l.loaded[0], hosts[2]) {
+		t.Errorf("loaded %q", l.loaded)
+	}
+	// One that was not seen, since a list lags, is before any row is loaded.
+	if err := l.to.Put(t.Context(), format.LeftOutKey(uid, v1alpha1.RestoreTagPrefix+"1", two[1], hosts[2],
+		strings.TrimPrefix(carts, "carts-")), strings.NewReader(""), 0); err != nil {
+		t.Fatal(err)
+	}
+	l.as(member)
+	l.volume = first
+	ends(v1alpha1.OperationLoadTables, two, "refused", refused[2])
+	if len(l.loaded) > 0 {
+		t.Errorf("loaded %q", l.loaded)
 	}
 }

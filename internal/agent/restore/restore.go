@@ -2,11 +2,13 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/threads"
@@ -65,6 +67,11 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 					defer mutex.Unlock()
 					if err != nil && failed == nil {
 						failed = fmt.Errorf("restore %s-%s of %s.%s: %w", sstable.Name, f.Name, t.Keyspace, t.Name, err)
+						if IsDamage(err) && len(from.Datacenters) == 0 {
+							failed = fmt.Errorf("%w; each node needs its own. A ring of another shape, or a "+
+								"CassandraRestore of tables, can do without it where the backup has a quorum of each "+
+								"range", failed)
+						}
 					}
 					done += f.Size
 					h.Say(done, all)
@@ -77,6 +84,13 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 		failed = replicate(h.Disk, manifest, from.Datacenters)
 	}
 	return manifest, failed
+}
+
+// IsDamage says that a file, whose manifest could be read, is not in the store, or not as it was
+// put there.
+func IsDamage(err error) bool {
+	return errors.Is(err, disk.ErrContent) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) ||
+		errors.Is(err, store.ErrNoIdentity)
 }
 
 func readManifest(ctx context.Context, s store.Store, from *v1alpha1.DiskRestore) (*format.Manifest, error) {

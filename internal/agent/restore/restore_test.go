@@ -96,7 +96,18 @@ func TestARestoreIsResumed(t *testing.T) {
 		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is not available") {
 		t.Fatalf("error %v", err)
 	}
+	away := filepath.Join(string(d), reads.fails)
 	reads.fails, h.Store = "", counted{d, reads.read, ""}
+	if err := os.Rename(away, away+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restore.Run(t.Context(), h, from); err == nil || !strings.Contains(err.Error(), "of shop.t: ") ||
+		!strings.Contains(err.Error(), "A ring of another shape, or a CassandraRestore of tables, can do without it") {
+		t.Fatalf("error %v", err)
+	}
+	if err := os.Rename(away+".away", away); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := restore.Run(t.Context(), h, from); err != nil || done != all || all == 0 {
 		t.Fatalf("%v, %d of %d", err, done, all)
 	}

@@ -74,6 +74,15 @@ func DamagedPrefix(cluster string) string { return cluster + "/damaged/" }
 // puts it there again.
 func DamagedKey(cluster, sum string) string { return DamagedPrefix(cluster) + sum }
 
+// LeftOutPrefix is that of what the restore with a tag leaves out.
+func LeftOutPrefix(cluster, restore string) string { return cluster + "/leftout/" + restore + "/" }
+
+// LeftOutKey is where a member says that the restore leaves out all that a node had of the table
+// with an id, since a file of it is damaged.
+func LeftOutKey(cluster, restore, member, hostID, table string) string {
+	return LeftOutPrefix(cluster, restore) + member + "/" + hostID + "/" + table
+}
+
 // MarksKey is where the marks of a time lie. The last in the list count.
 func MarksKey(cluster string, at time.Time) string {
 	return fmt.Sprintf("%s%019d.json", MarksPrefix(cluster), at.UnixNano())

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 )
 
@@ -55,6 +56,16 @@ func TestTablesAreRestored(t *testing.T) {
 		}
 		return v1alpha1.OperationSucceeded
 	})
+	operate := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		all := operate(n, o)
+		for i := range all {
+			if all[i].ID == o.ID && o.Type == v1alpha1.OperationLoadTables {
+				all[i].Message = "streamed to all that own it; without what n-a had of shop.orders"
+			}
+		}
+		return all
+	}
 	w.pass()
 	if role := w.snapshot.Shared.Roles["orders-helenus-agent"]; role == nil ||
 		!strings.Contains(fmt.Sprint(role.Rules), "keys") {
@@ -70,7 +81,7 @@ func TestTablesAreRestored(t *testing.T) {
 	slow = false
 	w.pass()
 	w.settle()
-	w.wantRestore("Succeeded 3/3 done on 3 nodes")
+	w.wantRestore("Succeeded 3/3 done on 3 nodes; without what n-a had of shop.orders")
 	if got := stages(*begun); got != "StageTables LoadTables ClearSnapshot" || len(*begun) != 9 {
 		t.Errorf("begun %q", *begun)
 	}

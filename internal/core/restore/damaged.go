@@ -1,9 +1,11 @@
 package restore
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
@@ -16,11 +18,14 @@ const (
 	// longestFile and mostCovering are bounds of the schema.
 	longestFile  = 253
 	mostCovering = 16
+	// without begins what LeaveOut says.
+	without = "; without what "
 )
 
 // damage is what is wrong with a backup.
 type damage struct {
-	names  map[string]string
+	names, datacenters map[string]string
+
 	ring   *ring.Ring
 	placed map[string]ring.Placement // by keyspace
 	// harmed are the nodes, by host id, of which files of a keyspace or of a table are damaged, by
@@ -58,12 +63,58 @@ func Damaged(b *format.Backup, files []facts.DamagedFile) []v1alpha1.DamagedTabl
 	return out
 }
 
+// LeaveOut says, for the end of a message, without which files rows are restored: all those that
+// some nodes had of a table, since one of them is damaged. The error is why they are needed: of
+// each range no more copies may be missing in a datacenter than a quorum there can do without, so
+// that every write that was acknowledged by a quorum is on one that is left.
+func LeaveOut(b *format.Backup, files []facts.DamagedFile) (string, error) {
+	d := newDamage(b, files)
+	var out []string
+	for _, f := range files {
+		table := f.Keyspace + "." + f.Table
+		placed, known := d.placed[f.Keyspace]
+		if !known || placed.Len() == 0 || d.names[f.HostID] == "" {
+			return "", fmt.Errorf("the backup does not say who had copies of what node %s had of %s", f.HostID, table)
+		}
+		for i := range placed.Len() {
+			copies, missing := map[string]int{}, map[string][]string{} // by datacenter
+			for _, replica := range placed.Replicas(i) {
+				id := placed.Node(replica)
+				dc := d.datacenters[id]
+				if copies[dc]++; d.harmed[table][id] {
+					missing[dc] = append(missing[dc], d.names[id])
+				}
+			}
+			for dc, of := range missing {
+				if most := (copies[dc] - 1) / 2; len(of) > most {
+					slices.Sort(of)
+					return "", fmt.Errorf("range %s of %s has %s in datacenter %s, and files of %s are damaged: %d "+
+						"may be left out (RF - quorum), so that each write that a quorum has acknowledged is on "+
+						"another", placed.Range(i), table, words.Plural(copies[dc], "replica"), dc,
+						strings.Join(of, ", "), most)
+				}
+			}
+		}
+		out = append(out, d.names[f.HostID]+" had of "+table)
+	}
+	return fmt.Sprintf("%s%s: files of it are damaged, and others have a quorum of each range", without,
+		words.List(out, 8)), nil
+}
+
+// Without is the end of what a node says that has left out such files; empty if none has.
+func Without(message string) string {
+	if i := strings.Index(message, without); i >= 0 {
+		return message[i:]
+	}
+	return ""
+}
+
 func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
-	d := &damage{names: map[string]string{}, placed: map[string]ring.Placement{},
-		harmed: map[string]map[string]bool{}}
+	d := &damage{names: map[string]string{}, datacenters: map[string]string{},
+		placed: map[string]ring.Placement{}, harmed: map[string]map[string]bool{}}
 	var nodes []ring.Node
 	for _, n := range b.Nodes {
-		d.names[n.HostID] = n.Name
+		d.names[n.HostID], d.datacenters[n.HostID] = n.Name, n.Datacenter
 		of := ring.Node{ID: n.HostID, Datacenter: n.Datacenter, Rack: n.Rack}
 		for _, text := range n.Tokens {
 			if token, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -60,3 +60,52 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("%d tables, %d files", len(got), len(got[0].Files))
 	}
 }
+
+// All that nodes had of a table is left out if, in each datacenter, a quorum of each range is left.
+func TestLeaveOut(t *testing.T) {
+	b := &format.Backup{Replication: map[string]map[string]string{"local": {"class": "LocalStrategy"},
+		"simple": {"class": "SimpleStrategy", "replication_factor": "1"}}}
+	for i, id := range strings.Split("abcdefg", "") {
+		b.Nodes = append(b.Nodes, format.Node{HostID: id, Name: "n-" + id, Datacenter: "dc1", Rack: "r-" + id,
+			Tokens: []string{fmt.Sprint(i * 100)}})
+	}
+	b.Nodes[6].Datacenter = "dc2"
+	for _, n := range []string{"1", "2", "3", "4", "5", "9"} {
+		b.Replication["rf"+n] = map[string]string{"class": "NetworkTopologyStrategy", "dc1": n, "dc2": "1"}
+	}
+	for text, want := range map[string]string{
+		"a/rf3.t":                 "",
+		"a/rf3.t d/rf3.t":         "", // of no range both have a replica
+		"a/rf3.t b/rf3.u":         "",
+		"a/rf3.t c/rf3.t":         "files of n-a, n-c are damaged: 1 may be left out (RF - quorum)",
+		"a/rf1.t":                 "has 1 replica in datacenter dc1, and files of n-a are damaged: 0 may be left out",
+		"a/rf2.t":                 "files of n-a are damaged: 0 may be left out",
+		"a/rf4.t b/rf4.t":         "files of n-a, n-b are damaged: 1 may be left out",
+		"a/rf5.t b/rf5.t":         "",
+		"a/rf5.t b/rf5.t c/rf5.t": "files of n-a, n-b, n-c are damaged: 2 may be left out",
+		"a/rf9.t b/rf9.t":         "", // six nodes have it
+		"a/rf9.t b/rf9.t c/rf9.t": "has 6 replicas in datacenter dc1, and files of n-a, n-b, n-c are damaged: 2 may be",
+		"g/rf3.t":                 "datacenter dc2, and files of n-g are damaged: 0 may be left out",
+		"a/simple.t":              "0 may be left out",
+		"a/local.t":               "does not say who had copies",
+		"a/other.t":               "does not say who had copies",
+		"x/rf3.t":                 "does not say who had copies of what node x had of rf3.t",
+	} {
+		var files []facts.DamagedFile
+		var had []string
+		for _, one := range strings.Fields(text) {
+			host, table, _ := strings.Cut(one, "/")
+			f := facts.DamagedFile{HostID: host}
+			f.Keyspace, f.Table, _ = strings.Cut(table, ".")
+			files, had = append(files, f), append(had, "n-"+host+" had of "+table)
+		}
+		got, err := LeaveOut(b, files)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if err == nil && (!strings.HasPrefix(got, "; without what "+strings.Join(had, ", ")+": ") ||
+			Without("done"+got) != got || Without("done") != "") {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/restore"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -280,7 +281,11 @@ func (s *state) count(v *assess.View) {
 	case out.Succeeded == out.Total && s.backup != nil:
 		s.awaitDescription(v)
 	case out.Succeeded == out.Total:
-		s.finish(v, v1alpha1.ReasonTaskSucceeded, "done on "+words.Plural(int(out.Total), "node"))
+		done := "done on " + words.Plural(int(out.Total), "node")
+		if s.restore != nil {
+			done += restore.Without(out.Nodes[0].Message) // all say the same
+		}
+		s.finish(v, v1alpha1.ReasonTaskSucceeded, done)
 	case s.full && s.snapshots(): // nothing is uploaded yet, and the snapshots may be taken again
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
 	case out.Succeeded+out.Failed == out.Total && s.expired(v):

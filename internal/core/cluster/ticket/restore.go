@@ -94,6 +94,13 @@ func LoadRows(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 			s.Describe(len(p.Finished), "%s: %s", what[i], words.List(p.Waiting, 3))
 			return p.Result("%s on %s", what[i], words.Plural(p.Begun, "node")), false
 		}
+		if all[i].Type == v1alpha1.OperationLoadTables {
+			first := s.Wave()[0] // all say the same
+			o := v.Live(first).Record.Status.Operation(s.Attempt(all[i], first))
+			if left := restore.Without(o.Message); left != "" {
+				s.Warn("FilesLeftOut", "the rows of backup %s are loaded%s", from.Backup, left)
+			}
+		}
 	}
 	return plan.Nothing(), true
 }
