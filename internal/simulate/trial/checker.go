@@ -329,11 +329,13 @@ func (o *checker) servedAny(cluster types.UID) bool {
 }
 
 // overBefore says that a step is in its last stage, so that the write which closes it can open the
-// next. A roll-out has one stage: it is over when no node is asked to go down for it.
+// next. A roll-out has one stage: it is over when no node is asked to go down for it. Those of a
+// datacenter that is stopped alone are down for that.
 func (o *checker) overBefore(s *ledger.Step) bool {
 	if s.Kind == ledger.RollOut {
-		return !slices.ContainsFunc(o.w.Server.Objects("CassandraNode"), func(n client.Object) bool {
-			return o.turn.asked(n.(*v1alpha1.CassandraNode))
+		return !slices.ContainsFunc(o.w.Server.Objects("CassandraNode"), func(object client.Object) bool {
+			n := object.(*v1alpha1.CassandraNode)
+			return o.turn.asked(n) && o.lastLedger.StoppedDatacenter(n.Spec.Datacenter) == nil
 		})
 	}
 	return s.Stage == ledger.StageOpen || s.Kind != ledger.AddDatacenter && s.Stage == ledger.StageOperations ||
