@@ -315,7 +315,8 @@ func init() {
 				t.w.Kube.Break(brokenImage)
 				return t.edit(2*staleFor, wrongImage)
 			},
-			may: remade,
+			may:   remade,
+			stays: renewal,
 		},
 		"paused": {
 			about: "the user pauses the cluster for a minute", class: ClassUser, fits: anyWrite,

@@ -59,6 +59,22 @@ func TestATrialRunsTheSameAgain(t *testing.T) {
 	}
 }
 
+// An edit has a roll-out replace a node whose pod has its data, also one whose JVM is killed, or
+// whose pod is deleted, just then.
+func TestAnEditReplacesANodeOnEphemeralStorage(t *testing.T) {
+	kinds := kindsOf(t)
+	for _, at := range []string{"patch:PodDisruptionBudget/orders-dc1:1", "update:ConfigMap/orders-ledger:9"} {
+		trial, err := Parse("ephemeral/2/edit-image@operator:" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undisturbed := Undisturbed(trial.Scenario, trial.Seed).Run(kinds, nil)
+		if result := trial.Run(kinds, &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
+			t.Errorf("%s: injected %v; %s", trial, result.Fired, result.Violations)
+		}
+	}
+}
+
 func BenchmarkFormation(b *testing.B) {
 	kinds := kindsOf(b)
 	s, err := Find("create-3")
