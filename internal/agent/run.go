@@ -167,7 +167,9 @@ func assemble(o Options, e environment, logger *log.Logger) (*execute.Agent, *re
 		Uploads:    uploads,
 		LogVolume:  o.path(logVolume),
 		DataVolume: o.path(layout.DataDir),
-		Staging:    func(tag string) (operation.Staging, error) { return disk.OpenStaging(o.path(layout.DataDir), tag) },
+		Staging: func(tag string) (operation.Staging, error) {
+			return disk.OpenStaging(o.path(layout.DataDir), tag)
+		},
 	}, e.self, execute.Options{MemoryLimit: e.memoryLimit, Random: rand.Float64})
 
 	if line, err = e.line(o, a, logger); err != nil {

@@ -202,7 +202,8 @@ func TestAStoreSaysWhatIsInIt(t *testing.T) {
 	describe := func(id, taken string) {
 		put(format.BackupKey(gone, id), `{"version": 1, "takenAt": "`+taken+`", "cluster": {"namespace": "shop", "name": "orders"}}`)
 	}
-	r := &Sweeps{Reader: &observe.Reader{Cache: c, Live: c}, Now: func() time.Time { return time.Now().Add(30 * 24 * time.Hour) },
+	r := &Sweeps{Reader: &observe.Reader{Cache: c, Live: c},
+		Now:    func() time.Time { return time.Now().Add(30 * 24 * time.Hour) },
 		Writer: &act.Writer{Client: c, Live: c, Recorder: &told{}, Now: time.Now}}
 	pass := func() []v1alpha1.StoredCluster {
 		t.Helper()

@@ -66,8 +66,8 @@ func Catalogue() []*Scenario {
 			"roles of its own", v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesFresh}, sixNodes),
 		threeRacks.restored("form-restored-roles", "a ring is recreated from a backup with the roles in it",
 			v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesRestore}, threeRacks),
-		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from its latest backup with three "+
-			"nodes, while its ledger is lost and the operators end", threeRacks),
+		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from its latest backup with "+
+			"three nodes, while its ledger is lost and the operators end", threeRacks),
 
 		scenario("pod-deleted", "a pod is deleted and its node comes back at another address", threeRacks,
 			Act{Name: "delete the pod", Do: deletePods(1), Until: again, Within: 15 * time.Minute}),

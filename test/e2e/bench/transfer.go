@@ -141,8 +141,8 @@ func (p plainly) run(ctx context.Context) (time.Duration, error) {
 	for i, key := range p.Keys {
 		group.Go(func() error {
 			if p.Put {
-				_, err := client.Client.PutObject(ctx, scene.BucketName, key, io.LimitReader(zeros{}, p.Sizes[i]), p.Sizes[i],
-					minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
+				_, err := client.Client.PutObject(ctx, scene.BucketName, key, io.LimitReader(zeros{}, p.Sizes[i]),
+					p.Sizes[i], minio.PutObjectOptions{PartSize: partSize, NumThreads: 1, DisableContentSha256: true})
 				return err
 			}
 			content, _, _, err := client.GetObject(ctx, scene.BucketName, key, minio.GetObjectOptions{})
