@@ -359,3 +359,8 @@ type RepairDue struct {
 	// +required
 	Since metav1.Time `json:"since"`
 }
+
+// Is says that another entry is about the same event.
+func (d RepairDue) Is(other RepairDue) bool {
+	return d.Reason == other.Reason && d.Since.Equal(&other.Since)
+}

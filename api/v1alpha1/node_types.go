@@ -142,6 +142,14 @@ type CassandraNodeSpec struct {
 	// +optional
 	StartAnyway *StartAnyway `json:"startAnyway,omitempty"`
 
+	// Repaired are the entries of status.repairDue that are over: all that the node holds was
+	// repaired since, range by range.
+	// +optional
+	// +listType=map
+	// +listMapKey=reason
+	// +kubebuilder:validation:MaxItems=8
+	Repaired []RepairDue `json:"repaired,omitempty"`
+
 	// ClientTraffic is for whom the native transport (CQL) is to be open.
 	// +required
 	// +kubebuilder:validation:Enum=Closed;Administrative;Open

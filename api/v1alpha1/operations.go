@@ -161,7 +161,7 @@ type OperationIntent struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.without) || has(self.full) && self.full && (!has(self.primaryRange) || !self.primaryRange)`,message=`without needs full, and is not allowed with primaryRange: the replicas that are left out may be the first of their ranges`
 // +kubebuilder:validation:XValidation:rule=`has(self.exact) && self.exact || (!has(self.replication) || self.replication.all(d, self.replication[d] >= 1)) && (!has(self.keyspaceReplication) || self.keyspaceReplication.all(k, k.replication.all(d, k.replication[d] >= 1)))`,message=`replication: each datacenter needs 1 to 9 replicas, or 0 with exact`
-// +kubebuilder:validation:XValidation:rule=`!has(self.ranges) || has(self.full) && self.full && has(self.tables) && (!has(self.primaryRange) || !self.primaryRange) && !has(self.datacenters) && !has(self.without)`,message=`ranges needs full and tables, and is not allowed with primaryRange, datacenters or without`
+// +kubebuilder:validation:XValidation:rule=`!has(self.ranges) || has(self.full) && self.full && has(self.keyspaces) && size(self.keyspaces) == 1 && (!has(self.primaryRange) || !self.primaryRange) && !has(self.datacenters) && !has(self.without)`,message=`ranges needs full and one of keyspaces, and is not allowed with primaryRange, datacenters or without`
 type OperationArguments struct {
 	// Replication is the number of replicas by the datacenter's name inside Cassandra. Used by
 	// AlterSystemKeyspaces and SetRoles.

@@ -311,6 +311,8 @@ const (
 	// NoticeRepairedByOthers – Cassandra's own auto-repair is on, or the keyspace of Reaper is
 	// there: tables are left to it.
 	NoticeRepairedByOthers Reason = "RepairedByOthers"
+	// NoticeRepairScheduled – a node must be repaired, which is done before other repairs.
+	NoticeRepairScheduled Reason = "RepairScheduled"
 	// NoticeRepairDeadlineMissed – a table was not repaired before its deadline.
 	NoticeRepairDeadlineMissed Reason = "RepairDeadlineMissed"
 	// NoticeShortGCGrace – a table keeps deletions for less than a day, which counts as a day.

@@ -1147,6 +1147,13 @@ func (in *CassandraNodeSpec) DeepCopyInto(out *CassandraNodeSpec) {
 		*out = new(StartAnyway)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Repaired != nil {
+		in, out := &in.Repaired, &out.Repaired
+		*out = make([]RepairDue, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	out.Disruption = in.Disruption
 	if in.TableMetrics != nil {
 		in, out := &in.TableMetrics, &out.TableMetrics

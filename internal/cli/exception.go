@@ -242,7 +242,10 @@ It writes an exception into the spec of the CassandraCluster, with your rights.`
 		recommended := slices.ContainsFunc(cluster.Status.Recommended, func(r v1alpha1.Recommendation) bool {
 			return r.Operation == string(v1alpha1.OperationRepair) && slices.Contains(r.Nodes, node.Name)
 		})
-		if !recommended && len(node.Status.RepairDue) == 0 {
+		scheduled := slices.ContainsFunc(cluster.Status.Notices, func(n v1alpha1.Notice) bool {
+			return n.Reason == v1alpha1.NoticeRepairScheduled && slices.Contains(n.Nodes, node.Name)
+		})
+		if !recommended && !scheduled && len(node.Status.RepairDue) == 0 {
 			return fmt.Errorf("no repair of node %s is due: status.recommended of CassandraCluster %s does not "+
 				"name it", node.Name, cluster.Name)
 		}

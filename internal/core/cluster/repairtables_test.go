@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -162,6 +163,114 @@ func (w *world) coordinator() string {
 	}
 	w.t.Fatal("no node is asked")
 	return ""
+}
+
+// lacks has a node tell that it lacks rows, and its agent forget that by its record.
+func (w *world) lacks(node string, reason v1alpha1.RepairReason) {
+	status := &w.snapshot.Nodes[node].Record.Status
+	status.RepairDue = append(status.RepairDue, v1alpha1.RepairDue{Reason: reason, Since: metav1.NewTime(w.now)})
+}
+
+// minutes have the schedule work for some time.
+func (w *world) minutes(n int) (made plan.Plan) {
+	for range n {
+		w.now = w.now.Truncate(time.Minute).Add(time.Minute)
+		made = w.settle()
+		for _, n := range w.snapshot.Nodes {
+			n.Record.Status.RepairDue = slices.DeleteFunc(n.Record.Status.RepairDue, func(d v1alpha1.RepairDue) bool {
+				return slices.ContainsFunc(n.Record.Spec.Repaired, d.Is)
+			})
+		}
+	}
+	return made
+}
+
+// askedFor notes the keyspaces and tables of all repairs that the nodes were asked for.
+func (w *world) askedFor(out map[string]bool) {
+	was := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		if o.Type == v1alpha1.OperationRepair {
+			out[strings.Join(append(o.Arguments.Keyspaces, o.Arguments.Tables...), ".")] = true
+		}
+		return was(n, o)
+	}
+}
+
+// What a node must be repaired for is done range by range, of all that a person's repair is about,
+// and people are not asked for it; then the entry is forgotten, by the agent first.
+func TestTheScheduleRepairsANode(t *testing.T) {
+	w := withTable(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}", "one": "NetworkTopologyStrategy {dc1=1}",
+		"system_traces": "NetworkTopologyStrategy {dc1=3}"})
+	w.minutes(10)
+	w.lacks(second, v1alpha1.RepairCommitLogLost)
+	asked := map[string]bool{}
+	w.askedFor(asked)
+	w.pass()
+	made := next(w)
+	if len(made.Recommended) > 0 || len(made.Notices) != 1 || made.Notices[0].Reason != v1alpha1.NoticeRepairScheduled ||
+		!strings.Contains(made.Notices[0].Message, "commit log") || !strings.Contains(made.Notices[0].Message, " 0%") {
+		t.Errorf("recommended %+v, notices %+v", made.Recommended, made.Notices)
+	}
+	w.minutes(3)
+	w.lacks(second, v1alpha1.RepairScrubbed) // what is repaired until now does not count any more
+	w.pass()
+	if due := w.snapshot.Ledger.RepairDue; len(due) != 1 || len(due[0].Reasons) != 2 ||
+		due[0].Reason != v1alpha1.RepairCommitLogLost || !strings.Contains(next(w).Notices[0].Message, " 0%") {
+		t.Errorf("due is %+v, notices %+v", due, next(w).Notices)
+	}
+	w.minutes(4)
+	if len(w.snapshot.Ledger.RepairDue) != 1 || len(w.snapshot.Nodes[second].Record.Spec.Repaired) > 0 {
+		t.Errorf("due is %+v", w.snapshot.Ledger.RepairDue)
+	}
+	made = w.minutes(20)
+	if len(w.snapshot.Ledger.RepairDue) > 0 || len(w.snapshot.Nodes[second].Record.Status.RepairDue) > 0 ||
+		len(made.Notices) > 0 || !maps.Equal(asked, map[string]bool{"shop.rows": true, "system_traces": true}) {
+		t.Errorf("due is %+v, notices %+v, asked for %v", w.snapshot.Ledger.RepairDue, made.Notices, asked)
+	}
+	clear(asked)
+	if w.minutes(30); len(asked) > 0 {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+// What stays with people: all without the schedule, and where it leaves out a table.
+func TestWhoRepairsANode(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*world)
+		advised string
+		over    bool
+	}{
+		"the schedule": {func(*world) {}, "", true},
+		"a person": {func(w *world) { w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairRecommend },
+			"kubectl helenus repair " + second, false},
+		"a person, as nothing is repaired": {func(w *world) { w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairOff },
+			"kubectl helenus repair " + second, false},
+		"a person, as Reaper repairs": {func(w *world) {
+			w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}",
+				"reaper_db": "NetworkTopologyStrategy {dc1=3}"})
+		}, "kubectl helenus repair " + second, false},
+		"a person, of a table that is left out": {func(w *world) {
+			w.snapshot.Cluster.Spec.Repair.ExcludeTables = []string{"shop.rows"}
+		}, "but table shop.rows", false},
+	} {
+		w := withTable(t)
+		c.change(w)
+		w.minutes(10)
+		w.lacks(second, v1alpha1.RepairCommitLogLost)
+		w.pass()
+		advised := ""
+		for _, r := range next(w).Recommended {
+			if slices.Contains(r.Nodes, second) {
+				advised += r.Message
+			}
+		}
+		w.minutes(20)
+		if over := len(w.snapshot.Ledger.RepairDue) == 0; over != c.over || !strings.Contains(advised, c.advised) ||
+			c.advised == "" && advised != "" {
+			t.Errorf("%s: over %t, advised %q", name, over, advised)
+		}
+	}
 }
 
 func TestWhoRepairs(t *testing.T) {

@@ -160,9 +160,13 @@ type Lost struct {
 
 // RepairDue is a node whose data must be repaired, and why.
 type RepairDue struct {
-	Node   string                `json:"node"`
-	Since  time.Time             `json:"since"`
-	Reason v1alpha1.RepairReason `json:"reason"`
+	Node string `json:"node"`
+	// Since when all reasons are known, by the clock of the operator: a repair counts that begins
+	// later.
+	Since time.Time `json:"since"`
+	// Reason that was the first, and Reasons as the node tells them.
+	Reason  v1alpha1.RepairReason `json:"reason"`
+	Reasons []v1alpha1.RepairDue  `json:"reasons,omitempty"`
 }
 
 // Stopped is a time in which no node of the ring ran. Until is zero while that is not over.
@@ -329,6 +333,9 @@ func (r Ring) copyRing() Ring {
 	r.Formed, r.Closed, r.Replaced = slices.Clone(r.Formed), slices.Clone(r.Closed), slices.Clone(r.Replaced)
 	r.Excluded, r.Cleanup, r.Postponed = slices.Clone(r.Excluded), slices.Clone(r.Cleanup), slices.Clone(r.Postponed)
 	r.RepairDue, r.UpgradeSSTables = slices.Clone(r.RepairDue), slices.Clone(r.UpgradeSSTables)
+	for i := range r.RepairDue {
+		r.RepairDue[i].Reasons = slices.Clone(r.RepairDue[i].Reasons)
+	}
 	r.Roles = slices.Clone(r.Roles)
 	for i := range r.Roles {
 		grants := slices.Clone(r.Roles[i].Grants)

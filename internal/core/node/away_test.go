@@ -147,6 +147,24 @@ func TestARepairEndsWhatWasDueBefore(t *testing.T) {
 	}
 }
 
+// What the record names as repaired is over; what came up since is not.
+func TestTheRecordEndsWhatIsRepaired(t *testing.T) {
+	lost := func(since time.Duration) v1alpha1.RepairDue {
+		return v1alpha1.RepairDue{Reason: v1alpha1.RepairCommitLogLost, Since: *metaTime(since)}
+	}
+	away := v1alpha1.RepairDue{Reason: v1alpha1.RepairAwayLongerThanHintWindow, Since: *metaTime(-time.Hour)}
+	f := serving()
+	f.Memory.RepairDue = []v1alpha1.RepairDue{lost(-time.Hour), away}
+	f.Record.Spec.Repaired = []v1alpha1.RepairDue{lost(-time.Hour)}
+	if m := Before(&f, KeepRecord{}, at(0)); !slices.Equal(m.RepairDue, []v1alpha1.RepairDue{away}) {
+		t.Errorf("due is %v", m.RepairDue)
+	}
+	f.Record.Spec.Repaired = []v1alpha1.RepairDue{lost(-time.Minute)}
+	if m := Before(&f, KeepRecord{}, at(0)); len(m.RepairDue) != 2 {
+		t.Errorf("it was lost again, and due is %v", m.RepairDue)
+	}
+}
+
 // The times in which a node was NORMAL are what others may go by: a JVM whose end nobody saw was
 // NORMAL until shortly after that was last noted.
 func TestTheTimesInWhichANodeWasNormal(t *testing.T) {

@@ -71,6 +71,9 @@ func (WipeJoin) after(m *Memory, _ *Facts) {
 func (KeepRecord) before(m *Memory, f *Facts, _ time.Time) {
 	m.Record = &RecordMemory{UID: f.Record.UID, Generation: f.Record.Generation, Spec: *f.Record.Spec.DeepCopy()}
 	m.Seeds = f.Seeds
+	m.RepairDue = slices.DeleteFunc(slices.Clone(m.RepairDue), func(d v1alpha1.RepairDue) bool {
+		return slices.ContainsFunc(f.Record.Spec.Repaired, d.Is)
+	})
 }
 
 func (NoteLeft) before(m *Memory, _ *Facts, at time.Time) { m.LeftAt = &at }

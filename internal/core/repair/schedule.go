@@ -29,7 +29,7 @@ const (
 	thinnest = 0.01
 )
 
-// TableOf names a table.
+// TableOf names a table; without a name all tables of the keyspace.
 type TableOf struct {
 	ID       string `json:"id"`
 	Keyspace string `json:"keyspace"`
@@ -50,8 +50,8 @@ type Table struct {
 	Since time.Time
 }
 
-// String is the name of the table for people, and in excludeTables.
-func (t TableOf) String() string { return t.Keyspace + "." + t.Name }
+// String is the name of the table for people, and in excludeTables; of a whole keyspace its name.
+func (t TableOf) String() string { return strings.TrimSuffix(t.Keyspace+"."+t.Name, ".") }
 
 // Grace is how long deletions count as kept.
 func (t *Table) Grace() time.Duration { return max(t.GCGrace, leastGrace) }
@@ -113,6 +113,12 @@ type Scene struct {
 	Now    time.Time
 	Ring   *ring.Ring
 	Tables []Table
+	// Lacking are nodes that must be repaired, Beside what is repaired for them alone, and LeftOut
+	// what they hold that is not repaired here.
+	Lacking         []Lacking
+	Beside, LeftOut []Table
+	// Uploads are the names of nodes that upload a backup.
+	Uploads []string
 	// Fill sets Ring and the bytes of tables; it is called once, if anything is due. Nil if they
 	// are set.
 	Fill    func(*Scene) error
@@ -121,6 +127,21 @@ type Scene struct {
 	// Node is the name of the node with a host id, and whether it is up and lets itself be asked.
 	Node func(hostID string) (name string, up, asked bool)
 }
+
+// Lacking is a node that lacks rows since a time: what it holds is due, in front of all else, until
+// a repair has succeeded that began later.
+type Lacking struct {
+	HostID string
+	Since  time.Time
+}
+
+// minute from which a repair counts for the node, as runs have it: the first whole one.
+func (l Lacking) minute() int64 {
+	return max(l.Since.Add(time.Minute-1).Truncate(time.Minute).Unix()/60, 1)
+}
+
+// lackingAt is when a range counts as repaired that a node lacks: before any other.
+const lackingAt = -1 << 26
 
 // Next are the units that begin now, no two of which have a replica in common. Wait is how long
 // there are none; Down are nodes that others wait for.
@@ -217,6 +238,10 @@ type group struct {
 	due, deadline time.Time
 }
 
+// urgent is when it is not put off any more for what can be late itself: half of the time until the
+// deadline is over.
+func (g *group) urgent() time.Time { return g.due.Add(g.deadline.Sub(g.due) / 2) }
+
 // dueTable is what is due of a table in a group: the oldest first.
 type dueTable struct {
 	*Table
@@ -274,13 +299,16 @@ func (s *Scene) due() (out []*group, first time.Time) {
 	first = s.Now.Add(leastGrace)
 	places := map[string]*places{}
 	groups := map[string]*group{}
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		if _, last, _ := s.Oldest(t); last.Add(s.target(t)).After(s.Now) {
-			if next := last.Add(s.target(t)); next.Before(first) {
+	for i := range len(s.Tables) + len(s.Beside) {
+		t := s.table(i)
+		_, last, _ := s.Oldest(t)
+		if next := last.Add(s.target(t)); i >= len(s.Tables) || next.After(s.Now) {
+			if i < len(s.Tables) && next.Before(first) {
 				first = next
 			}
-			continue
+			if !slices.ContainsFunc(s.Lacking, func(l Lacking) bool { return last.Unix()/60 < l.minute() }) {
+				continue
+			}
 		}
 		if s.Fill != nil {
 			if err := s.Fill(s); err != nil {
@@ -293,9 +321,21 @@ func (s *Scene) due() (out []*group, first time.Time) {
 			p = s.place(t.Replication)
 			places[t.Replication] = p
 		}
-		out = s.dueOf(t, p, groups, out)
+		latest := s.Now.Add(-s.target(t)).Unix() / 60 // what was repaired later is not due
+		if i >= len(s.Tables) {
+			latest = math.MinInt64
+		}
+		out = s.dueOf(t, p, latest, groups, out)
 	}
 	return out, first
+}
+
+// table is one of those that are repaired, by its number.
+func (s *Scene) table(i int) *Table {
+	if i < len(s.Tables) {
+		return &s.Tables[i]
+	}
+	return &s.Beside[i-len(s.Tables)]
 }
 
 // places are the ranges of a replication, each of which is of one of the sets.
@@ -303,6 +343,8 @@ type places struct {
 	ring.Placement
 	sets []string
 	of   []int32
+	// lacking is, by set, the minute from which a repair counts for a node of it; 0 for any.
+	lacking []int64
 }
 
 func (s *Scene) place(replication string) *places {
@@ -325,23 +367,42 @@ func (s *Scene) place(replication string) *places {
 		if !seen {
 			at = int32(len(p.sets)) //nolint:gosec // no more than ranges
 			known[key], p.sets = at, append(p.sets, key)
+			p.lacking = append(p.lacking, s.lackingIn(row))
 		}
 		p.of[i] = at
 	}
 	return p
 }
 
-// dueOf adds what is due of a table to the groups.
-func (s *Scene) dueOf(t *Table, p *places, groups map[string]*group, out []*group) []*group {
+// lackingIn is the minute from which a repair counts for all of some nodes. Before it has come none
+// begins for them, and one replica is compared with nothing.
+func (s *Scene) lackingIn(hostIDs []string) (out int64) {
+	for _, l := range s.Lacking {
+		if len(hostIDs) > 1 && slices.Contains(hostIDs, l.HostID) && l.minute() <= s.Now.Unix()/60 {
+			out = max(out, l.minute())
+		}
+	}
+	return out
+}
+
+// dueOf adds what is due of a table to the groups: what was not repaired after latest, or since a
+// replica lacks rows.
+func (s *Scene) dueOf(t *Table, p *places, latest int64, groups map[string]*group, out []*group) []*group {
 	record, since := s.proven(t)
-	target := s.target(t)
-	latest := s.Now.Add(-target).Unix() / 60 // what was repaired later is not due
+	target, lacking := s.target(t), slices.Max(append([]int64{0}, p.lacking...))
 	mine := make([]*dueTable, len(p.sets))
 	record.within(span{Start: ring.MinToken, End: ring.MaxToken}, func(run span, at int64) {
-		if at = max(at, since.Unix()/60); at > latest {
+		at = max(at, since.Unix()/60)
+		if at > latest && at >= lacking {
 			return
 		}
 		p.parts(run, func(part span, set int32) {
+			at := at
+			if at < p.lacking[set] {
+				at = lackingAt
+			} else if at > latest {
+				return
+			}
 			key := t.Keyspace + " " + p.sets[set]
 			g := groups[key]
 			if g == nil {
@@ -387,7 +448,7 @@ func (s *Scene) unit(g *group, busy, silent map[string]bool) (Unit, bool) {
 	for _, id := range g.replicas {
 		name, up, asked := s.Node(id)
 		u.Replicas = append(u.Replicas, name)
-		held = held || !up || busy[name]
+		held = held || !up || busy[name] || slices.Contains(s.Uploads, name) && s.Now.Before(g.urgent())
 		if !up {
 			silent[cmp.Or(name, id)] = true
 		}
@@ -469,4 +530,62 @@ func (d *dueTable) covers(ranges []ring.Range) bool {
 		}
 	}
 	return true
+}
+
+// Repaired is how much of what a node holds is repaired since it lacks rows, from 0 to 1, and which
+// of that are left out.
+func (s *Scene) Repaired(l Lacking) (share float64, leftOut []*Table, err error) {
+	if s.Fill != nil {
+		if err := s.Fill(s); err != nil {
+			return 0, nil, err
+		}
+		s.Fill = nil
+	}
+	held, done := 0.0, 0.0
+	of := map[string]*places{}
+	for i := range len(s.Tables) + len(s.Beside) {
+		t := s.table(i)
+		p := of[t.Replication]
+		if p == nil {
+			p = s.place(t.Replication)
+			of[t.Replication] = p
+		}
+		h, d := s.repaired(t, p, l)
+		held, done = held+h, done+d
+	}
+	for i := range s.LeftOut {
+		t := &s.LeftOut[i]
+		if _, err := ring.ParseReplication(t.Replication); err != nil {
+			leftOut = append(leftOut, t) // nobody can say who holds it
+		} else if h, d := s.repaired(t, s.place(t.Replication), l); d < h {
+			leftOut = append(leftOut, t)
+		}
+	}
+	if done == held {
+		return 1, leftOut, nil
+	}
+	return done / held, leftOut, nil
+}
+
+// repaired are the shares of the ring of which a node holds a table beside others, and that are
+// repaired since it lacks rows. A table that was made since lacks none.
+func (s *Scene) repaired(t *Table, p *places, l Lacking) (held, done float64) {
+	holds := make([]bool, len(p.sets))
+	for i, set := range p.sets {
+		all := strings.Fields(set)
+		holds[i] = len(all) > 1 && slices.Contains(all, l.HostID)
+	}
+	record, since := s.proven(t)
+	record.within(span{Start: ring.MinToken, End: ring.MaxToken}, func(run span, at int64) {
+		p.parts(run, func(part span, set int32) {
+			if !holds[set] {
+				return
+			}
+			held += part.Size()
+			if max(at, since.Unix()/60) >= l.minute() {
+				done += part.Size()
+			}
+		})
+	})
+	return held, done
 }

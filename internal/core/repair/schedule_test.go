@@ -180,6 +180,108 @@ func (s *Scene) all(at time.Time) {
 		Ranges: []ring.Range{{Start: ring.MinToken, End: ring.MaxToken}}}}, at)
 }
 
+// What a node lacks rows of is repaired in front of all else, whatever else is due and however the
+// window is, and nothing but that. What beside it is repaired for such a node alone is so once.
+func TestWhatANodeLacksIsFirst(t *testing.T) {
+	s := sceneOf(t, 9, 4, 3)
+	for i := range s.Tables[:2] { // of the third nothing is proven
+		s.History = s.History.With([]Unit{{Tables: []TableOf{s.Tables[i].TableOf},
+			Ranges: []ring.Range{{Start: ring.MinToken, End: ring.MaxToken}}}}, start.Add(-time.Hour))
+	}
+	s.Policy.Window = &Window{Start: 22 * time.Hour, Duration: time.Hour, Zone: time.UTC}
+	s.Tables[2].Since = start.Add(-220 * time.Hour) // it is due, in the window
+	s.Beside = []Table{{TableOf: TableOf{ID: "system_traces", Keyspace: "system_traces",
+		Replication: "SimpleStrategy {replication_factor=2}"}, Bytes: 1 << 30}}
+	if units, _, _ := s.Next(); len(units) > 0 {
+		t.Fatalf("units %+v", units)
+	}
+	lost := Lacking{HostID: "host-0001", Since: start.Add(time.Second)}
+	s.Lacking = []Lacking{lost}
+	repaired := func() float64 {
+		share, left, err := s.Repaired(lost)
+		if err != nil || len(left) > 0 {
+			t.Fatalf("left out are %v: %v", left, err)
+		}
+		return share
+	}
+	if units, _, _ := s.Next(); len(units) > 0 || repaired() != 0 {
+		t.Fatalf("units %+v within the minute, %f is repaired", units, repaired())
+	}
+	names := map[string]bool{}
+	for s.Now = start.Add(time.Minute); s.Now.Before(start.Add(9 * time.Hour)); s.Now = s.Now.Add(pauseLeast) {
+		units, _, _ := s.Next()
+		for _, u := range units {
+			for _, table := range u.Tables {
+				names[table.String()] = true
+			}
+			if !slices.Contains(u.Replicas, "host-0001") {
+				t.Fatalf("unit %+v", u)
+			}
+		}
+		if len(units) > 0 && repaired() == 1 {
+			t.Fatalf("all is repaired, and there are %+v", units)
+		}
+		s.History = s.History.With(units, s.Now)
+	}
+	if repaired() != 1 || len(names) != 4 || !names["system_traces"] {
+		t.Errorf("%f is repaired, of %v", repaired(), names)
+	}
+	if s.Now = start.Add(240 * time.Hour); len(s.DueTables()) != 3 {
+		t.Errorf("due are %v", s.DueTables())
+	}
+}
+
+// What counts for a node that lacks rows.
+func TestWhatEndsALack(t *testing.T) {
+	lost := Lacking{HostID: "host-0001", Since: start}
+	for name, c := range map[string]struct {
+		change func(*Scene)
+		share  float64
+		left   int
+	}{
+		"nothing":                        {func(*Scene) {}, 0, 0},
+		"a repair before":                {func(s *Scene) { s.all(start.Add(-time.Second)) }, 0, 0},
+		"a repair since":                 {func(s *Scene) { s.all(start) }, 1, 0},
+		"with another replication":       {func(s *Scene) { s.all(start); s.Tables[0].Replication = "SimpleStrategy {replication_factor=2}" }, 0, 0},
+		"the table was made since":       {func(s *Scene) { s.Tables[0].Since = start.Add(time.Minute) }, 1, 0},
+		"there is nothing to compare":    {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc1=1}" }, 1, 0},
+		"it has no replica":              {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc2=3}" }, 1, 0},
+		"a table that is left out":       {func(s *Scene) { s.LeftOut, s.Tables = s.Tables, nil }, 1, 1},
+		"one of which it has no replica": {func(s *Scene) { s.all(start); s.leaveOut("NetworkTopologyStrategy {dc2=3}") }, 1, 0},
+		"one of which nobody knows":      {func(s *Scene) { s.all(start); s.leaveOut("OfOurOwn {}") }, 1, 1},
+	} {
+		s := sceneOf(t, 3, 4, 1)
+		c.change(s)
+		share, left, err := s.Repaired(lost)
+		if share != c.share || len(left) != c.left || err != nil {
+			t.Errorf("%s: %f, left out %v, %v", name, share, left, err)
+		}
+	}
+}
+
+func (s *Scene) leaveOut(replication string) {
+	s.LeftOut = []Table{{TableOf: TableOf{ID: "x", Keyspace: "x", Name: "x", Replication: replication}}}
+}
+
+// A unit waits while one of its replicas uploads a backup, but not until its deadline.
+func TestUnitsWaitForUploads(t *testing.T) {
+	s := sceneOf(t, 3, 4, 1)
+	s.Uploads = []string{"host-0002"}
+	for hours, begins := range map[int]bool{193: false, 215: false, 217: true, 250: true} {
+		s.Tables[0].Since = start.Add(-time.Duration(hours) * time.Hour)
+		if units, _, _ := s.Next(); len(units) > 0 != begins {
+			t.Errorf("%d hours after a repair: %+v", hours, units)
+		}
+	}
+	s.Tables[0].Since = start
+	s.Lacking = []Lacking{{HostID: "host-0000", Since: start.Add(time.Hour)}}
+	if s.Now = start.Add(time.Hour); len(first(s.Next())) == 0 {
+		t.Error("a node lacks rows, and its repair waits")
+	}
+}
+
+func first(units []Unit, _ []string, _ time.Duration) []Unit { return units }
+
 // What has a replica that is down waits, the rest goes on; one that is not to be asked is not.
 func TestANodeThatIsDown(t *testing.T) {
 	s := sceneOf(t, 9, 4, 1)

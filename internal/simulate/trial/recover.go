@@ -121,7 +121,14 @@ func recoverScenarios() []*Scenario {
 				Until: again, Within: 30 * time.Minute}),
 		scenario("start-anyway", "a host is down for longer than a table keeps its deletions, and a user lets its "+
 			"node start and has it repaired", threeRacks,
-			Act{Name: "create a table", Do: keepDeletions},
+			Act{Name: "create a table, and let people repair", Do: func(w *world.World) error {
+				if err := keepDeletions(w); err != nil {
+					return err
+				}
+				return respec(func(s *v1alpha1.CassandraClusterSpec) {
+					s.Repair.Mode = v1alpha1.RepairRecommend
+				})(w)
+			}},
 			passing("ten minutes", 10*time.Minute, again), // the agents hear of it
 			Act{Name: "lose", Do: first((*kube.Cluster).Lose), Until: readyNodes(2), Within: 10 * time.Minute},
 			anHour(),

@@ -151,7 +151,7 @@ func replaceAsked() *Scenario {
 					Node: lostNode, Reason: "its disk is gone",
 					Until: metav1.NewTime(w.Line.Now().Add(24 * time.Hour))})
 			})(w)
-		}, Until: all(replaced, grown, recommends(string(v1alpha1.OperationRepair))), Within: time.Hour}))
+		}, Until: all(replaced, grown, repairScheduled), Within: time.Hour}))
 }
 
 // ReplacePlanned is a ring in which a task gives up the disk of a member that is up, while another

@@ -278,7 +278,8 @@ func (r *run) quiet() {
 func comesDue(w *world.World) bool {
 	c := get(w)
 	return c != nil && slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
-		if n.Reason == v1alpha1.NoticeOperationPostponed || n.Reason == v1alpha1.NoticeRepairDeadlineMissed {
+		if n.Reason == v1alpha1.NoticeOperationPostponed || n.Reason == v1alpha1.NoticeRepairDeadlineMissed ||
+			n.Reason == v1alpha1.NoticeRepairScheduled {
 			return ready(w)
 		}
 		if n.Reason == v1alpha1.NoticeMemberLost {

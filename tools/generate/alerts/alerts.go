@@ -115,10 +115,10 @@ func All() []Alert {
 			Summary: "{{ $value }} files of the backup of " + ofCluster + " that was verified last are missing or " +
 				"damaged",
 			Means: "No ring of the same shape can be made from this backup, and one of another shape only if others " +
-				"have a quorum of each range. The next backup uploads damaged files again that a node has yet, and is " +
-				"verified in its turn.",
-			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files cover " +
-				"the same ranges. Take another backup, and find out who changes objects of the bucket.",
+				"have a quorum of each range. The next backup uploads damaged files again that a node has yet, and " +
+				"is verified in its turn.",
+			Look: "`status.verified.damaged` of the CassandraBackup names the files, and the nodes whose files " +
+				"cover the same ranges. Take another backup, and find out who changes objects of the bucket.",
 			Commands: []string{"kubectl helenus backups orders", "kubectl helenus backup orders --store main --wait"},
 		},
 		{

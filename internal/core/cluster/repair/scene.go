@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
+	"helenus.io/helenus/internal/core/cluster/procedure"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/ledger"
 	core "helenus.io/helenus/internal/core/repair"
@@ -49,17 +51,91 @@ func sceneOf(v *assess.View) *core.Scene {
 	}
 	s := &core.Scene{Now: v.Now, History: v.Repairs, Policy: policyOf(v), Node: nodesOf(v)}
 	s.Fill = func(s *core.Scene) error { return fill(v, view, s) }
-	for _, t := range v.Nodes[v.Members()[told]].CurrentAgent().Tables {
-		of := core.TableOf{ID: t.ID, Keyspace: t.Keyspace, Name: t.Name}
-		replication, err := ring.ParseReplication(view.Keyspaces[t.Keyspace])
-		if err != nil || replication.TotalFactor() < 2 || slices.Contains(v.Cluster.Spec.Repair.ExcludeTables, of.String()) {
-			continue
+	for _, n := range v.Records() {
+		if slices.ContainsFunc(procedure.Unfinished(n), func(o v1alpha1.OperationIntent) bool {
+			return o.Type == v1alpha1.OperationUpload
+		}) {
+			s.Uploads = append(s.Uploads, n.Name)
 		}
-		of.Replication = replication.String()
-		s.Tables = append(s.Tables, core.Table{TableOf: of, GCGrace: t.GCGrace, Compaction: t.Compaction,
-			Since: madeAt(v, t.ID)})
+	}
+	for _, t := range v.Nodes[v.Members()[told]].CurrentAgent().Tables {
+		of := core.TableOf{ID: t.ID, Keyspace: t.Keyspace, Name: t.Name, Replication: view.Keyspaces[t.Keyspace]}
+		table := core.Table{TableOf: of, GCGrace: t.GCGrace, Compaction: t.Compaction, Since: madeAt(v, t.ID)}
+		replication, err := ring.ParseReplication(of.Replication)
+		if err == nil {
+			table.Replication = replication.String()
+		}
+		switch {
+		case err == nil && replication.TotalFactor() < 2: // there is nothing to compare
+		case err != nil || slices.Contains(v.Cluster.Spec.Repair.ExcludeTables, of.String()):
+			s.LeftOut = append(s.LeftOut, table)
+		default:
+			s.Tables = append(s.Tables, table)
+		}
+	}
+	if v.RepairMode() == v1alpha1.RepairAutomatic && others(v) == "" {
+		lacking(v, view, s)
 	}
 	return s
+}
+
+// besideBytes is what a system keyspace counts as, whose size nobody tells.
+const besideBytes = 1 << 30
+
+// lacking adds the nodes that must be repaired, but for those of which a person has asked for that,
+// and what they hold of keyspaces that are not repaired else.
+func lacking(v *assess.View, view *facts.Ring, s *core.Scene) {
+	for _, d := range v.Ledger.RepairDue {
+		if id := v.Ledger.Members[d.Node]; id != "" && !v.RepairAsked(d.Node) {
+			s.Lacking = append(s.Lacking, core.Lacking{HostID: id, Since: d.Since})
+		}
+	}
+	for _, name := range ring.SystemKeyspaces() {
+		is := func(t core.Table) bool { return t.Keyspace == name }
+		replication, err := ring.ParseReplication(view.Keyspaces[name])
+		if len(s.Lacking) > 0 && err == nil && replication.TotalFactor() > 1 && !slices.ContainsFunc(s.Tables, is) &&
+			!slices.ContainsFunc(s.LeftOut, is) {
+			s.Beside = append(s.Beside, core.Table{Bytes: besideBytes,
+				TableOf: core.TableOf{ID: name, Keyspace: name, Replication: replication.String()}})
+		}
+	}
+}
+
+// Progress is how far the schedule is with a node that must be repaired.
+type Progress struct {
+	// Percent of what the node holds is repaired since; LeftOut are tables that only a person has
+	// repaired.
+	Percent int
+	LeftOut []string
+	// Done says that all is repaired.
+	Done bool
+}
+
+// tablesKnown is within what time a table is known that was made before a node lacked rows.
+const tablesKnown = 5 * time.Minute
+
+// Scheduled says by its name how far the schedule is with each node that it repairs; empty where
+// people have that done.
+func Scheduled(v *assess.View) map[string]Progress {
+	if len(v.Ledger.RepairDue) == 0 {
+		return nil
+	}
+	s := sceneOf(v)
+	if s == nil {
+		return nil
+	}
+	out := map[string]Progress{}
+	for _, l := range s.Lacking {
+		name, _, _ := s.Node(l.HostID)
+		share, left, err := s.Repaired(l)
+		p := Progress{Percent: int(100 * share)}
+		for _, t := range left {
+			p.LeftOut = append(p.LeftOut, t.String())
+		}
+		p.Done = err == nil && share == 1 && len(left) == 0 && !v.Now.Before(l.Since.Add(tablesKnown))
+		out[name] = p
+	}
+	return out
 }
 
 // fill works out what is needed once something is due.

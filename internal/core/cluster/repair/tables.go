@@ -167,7 +167,9 @@ func ended(status *v1alpha1.OperationStatus) outcome {
 func operationOf(u *core.Unit) procedure.Operation {
 	a := &v1alpha1.OperationArguments{Full: true, Keyspaces: []string{u.Tables[0].Keyspace}}
 	for _, t := range u.Tables {
-		a.Tables = append(a.Tables, t.Name)
+		if t.Name != "" {
+			a.Tables = append(a.Tables, t.Name)
+		}
 	}
 	for _, r := range u.Ranges {
 		a.Ranges = append(a.Ranges, fmt.Sprintf("%d:%d", r.Start, r.End))
@@ -194,7 +196,7 @@ func closeTables(v *assess.View, s *procedure.Step, units []core.Unit, outcomes 
 	h = h.With(repaired, began)
 	if scene := sceneOf(v); scene != nil {
 		known := map[string]bool{}
-		for _, t := range scene.Tables {
+		for _, t := range slices.Concat(scene.Tables, scene.Beside) {
 			known[t.ID] = true
 		}
 		h = h.Only(known)
@@ -249,7 +251,7 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 			"deleted rows may come back. See status.blocked and the other notices for what holds it up",
 			words.List(missed, 3))
 	}
-	if len(s.DueTables()) > 0 {
+	if len(s.DueTables())+len(s.Lacking) > 0 {
 		d.WakeIn(s.Look())
 	}
 	return plan.Nothing()

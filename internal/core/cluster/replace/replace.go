@@ -399,9 +399,13 @@ func (r replacer) remove(v *assess.View, s *procedure.Step) plan.Result {
 
 // dueAfter notes that a node is to be repaired since a replacement was not repaired before.
 func dueAfter(r *ledger.Ring, node string, now time.Time) {
-	if !r.IsRepairDue(node) {
-		r.RepairDue = append(r.RepairDue, ledger.RepairDue{Node: node, Since: now, Reason: v1alpha1.RepairReplaced})
+	for i := range r.RepairDue {
+		if r.RepairDue[i].Node == node {
+			r.RepairDue[i].Since = now // what was repaired before does not count
+			return
+		}
 	}
+	r.RepairDue = append(r.RepairDue, ledger.RepairDue{Node: node, Since: now, Reason: v1alpha1.RepairReplaced})
 }
 
 // neverAgain has a record know of the member that never starts again on it. Its disk is not used
