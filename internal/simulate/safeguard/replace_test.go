@@ -36,6 +36,7 @@ func besideDown(name, by, down, laggard string, change func(*v1alpha1.CassandraC
 	var host string
 	s := trial.Named(name, "a disk is lost while another member is down", true, func(c *v1alpha1.CassandraCluster) {
 		c.Spec.Replacement.After = &metav1.Duration{Duration: 10 * time.Minute}
+		c.Spec.Repair.Mode = v1alpha1.RepairRecommend // else what is lacking comes back soon
 		if change != nil {
 			change(c)
 		}

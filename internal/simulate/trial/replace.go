@@ -141,7 +141,7 @@ func replaceAsked() *Scenario {
 		"for it",
 		threeRacks.with(func(c *v1alpha1.CassandraCluster) {
 			replacesBy(v1alpha1.ReplacementRepairAfter)(c)
-			c.Spec.Replacement.Mode = v1alpha1.AutomationRecommend
+			c.Spec.Replacement.Mode, c.Spec.Repair.Mode = v1alpha1.AutomationRecommend, v1alpha1.RepairAutomatic
 		}),
 		Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: recommends("Replace"), Within: 15 * time.Minute},
 		passing("half an hour", 30*time.Minute, not(replaced)),
@@ -229,6 +229,9 @@ func replacesBy(repair v1alpha1.ReplacementRepair) func(*v1alpha1.CassandraClust
 	return func(c *v1alpha1.CassandraCluster) {
 		c.Spec.Replacement = v1alpha1.ReplacementPolicy{After: &metav1.Duration{Duration: 10 * time.Minute},
 			Repair: repair}
+		if repair == v1alpha1.ReplacementRepairAfter {
+			c.Spec.Repair.Mode = v1alpha1.RepairRecommend // else what is lacking comes back soon
+		}
 	}
 }
 
