@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/layout"
 	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/core/render"
@@ -96,14 +97,20 @@ func TestARecordThatIsLostKeepsItsImage(t *testing.T) {
 	}
 }
 
-// A record that is lost while its member has no disk gets the image that the others have.
-func TestARecordOfALostDiskGetsTheImageOfOthers(t *testing.T) {
-	r := registry{"cassandra:5.0.6": digest("a")}
-	w := runsOn(t, r)
-	lost := w.snapshot.Nodes[three[2]]
-	lost.Record.Spec.Pod.ImageDigest, lost.Record.Status.Phase, lost.Agent = "", v1alpha1.PhaseDataLost, nil
-	w.settle()
-	if got := w.snapshot.Nodes[three[2]].Record.Spec.Pod.ImageDigest; got != digest("a") {
-		t.Errorf("its record has the image %q, want %q", got, digest("a"))
+// A record that is lost while its member has no disk, or no pod, gets the image that the others
+// have.
+func TestALostRecordGetsTheImageOfOthers(t *testing.T) {
+	for name, lose := range map[string]func(*facts.Node){
+		"no disk": func(n *facts.Node) { n.Record.Status.Phase, n.Agent = v1alpha1.PhaseDataLost, nil },
+		"no pod":  func(n *facts.Node) { n.Pod, n.Agent = nil, nil },
+	} {
+		w := runsOn(t, registry{"cassandra:5.0.6": digest("a")})
+		lost := w.snapshot.Nodes[three[2]]
+		lost.Record.Spec.Pod.ImageDigest = ""
+		lose(lost)
+		w.pass()
+		if got := w.snapshot.Nodes[three[2]].Record.Spec.Pod.ImageDigest; got != digest("a") {
+			t.Errorf("%s: its record has the image %q, want %q", name, got, digest("a"))
+		}
 	}
 }

@@ -95,14 +95,15 @@ func (k *Keeper) followPolicies() {
 }
 
 // pinImages has the pod of a node that has proven its image come back with that very one. That
-// disturbs no node. A member that has lost its disk proves nothing: it gets that of the others.
+// disturbs no node. A member that has lost its disk proves nothing, nor does one without a pod
+// whose record was recreated: they get that of the others.
 func (k *Keeper) pinImages() {
 	for _, n := range k.Records() {
 		if n.Record.DeletionTimestamp != nil || n.Record.Spec.Pod.ImageDigest != "" {
 			continue
 		}
 		digest := k.ImageDigest(n)
-		if n.Record.Status.Phase == v1alpha1.PhaseDataLost {
+		if n.Record.Status.Phase == v1alpha1.PhaseDataLost || n.Pod == nil {
 			digest = k.TakenDigest(n.Record.Spec.Pod.Image)
 		}
 		if digest != "" {
