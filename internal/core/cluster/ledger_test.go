@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/cluster/ticket"
@@ -28,6 +29,20 @@ func rebuilt(t *testing.T, w *world) (*ledger.Ledger, []string) {
 		t.Fatalf("want the ledger to be rebuilt, looked at live:\n%s", made.Plan)
 	}
 	return made.Writes[0].Ledger, nil
+}
+
+// Members that were removed have no record: that they never start again is in the seeds alone.
+func TestALostLedgerKnowsWhoWasRemoved(t *testing.T) {
+	w := formed(t)
+	w.snapshot.Ledger.Replaced = []string{"gone"}
+	w.settle()
+	for _, owner := range []types.UID{w.snapshot.Cluster.UID, "another"} {
+		w.snapshot.Ledger = nil
+		w.snapshot.Shared.ConfigMaps["orders-seeds"].OwnerReferences[0].UID = owner
+		if l, _ := rebuilt(t, w); slices.Contains(l.Replaced, "gone") != (owner == w.snapshot.Cluster.UID) {
+			t.Errorf("seeds of %s: %q never start again", owner, l.Replaced)
+		}
+	}
 }
 
 func TestWhatALostLedgerIsRebuiltFrom(t *testing.T) {

@@ -190,6 +190,14 @@ func SeedsIn(m *corev1.ConfigMap) []string {
 	return strings.Split(m.Data[layout.SeedsKey], ",")
 }
 
+// ReplacedIn are the host ids in it that were replaced.
+func ReplacedIn(m *corev1.ConfigMap) []string {
+	if m == nil || m.Data[layout.ReplacedKey] == "" {
+		return nil
+	}
+	return strings.Split(m.Data[layout.ReplacedKey], ",")
+}
+
 // AgentServiceAccount is the identity of all agents of a cluster. That an agent writes only its own
 // record is the policy's work, by the pod that its token is bound to.
 func AgentServiceAccount(owner Owner, given *v1alpha1.Metadata) *corev1.ServiceAccount {

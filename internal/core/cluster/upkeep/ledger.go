@@ -162,6 +162,10 @@ func (k *Keeper) rebuildLedger() (*ledger.Ledger, []string) {
 		Generation: k.Cluster.Generation, OpenedAt: k.Now, StageSince: k.Now,
 	}
 	tickets := ticket.State{Tokens: map[string][]string{}}
+	// Of members that were removed, no record tells.
+	if m := k.Shared.ConfigMaps[v1alpha1.SeedsName(k.Cluster.Name)]; m != nil && facts.Owned(m, string(k.Cluster.UID)) {
+		l.Replaced = render.ReplacedIn(m)
+	}
 	formed, datacenters := map[string]bool{}, map[string]bool{}
 	var missing []string
 	var joining *ledger.Step
