@@ -180,8 +180,7 @@ func TestAStoreIsSwept(t *testing.T) {
 	}
 }
 
-// The status of a store says what it has of clusters that nobody knows any more, and nothing of
-// these is deleted.
+// The status of a store also lists clusters that no longer exist, and nothing of these is deleted.
 func TestAStoreSaysWhatIsInIt(t *testing.T) {
 	const gone, broken = "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
 	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
@@ -200,7 +199,8 @@ func TestAStoreSaysWhatIsInIt(t *testing.T) {
 		}
 	}
 	describe := func(id, taken string) {
-		put(format.BackupKey(gone, id), `{"version": 1, "takenAt": "`+taken+`", "cluster": {"namespace": "shop", "name": "orders"}}`)
+		put(format.BackupKey(gone, id),
+			`{"version": 1, "takenAt": "`+taken+`", "cluster": {"namespace": "shop", "name": "orders"}}`)
 	}
 	r := &Sweeps{Reader: &observe.Reader{Cache: c, Live: c},
 		Now:    func() time.Time { return time.Now().Add(30 * 24 * time.Hour) },

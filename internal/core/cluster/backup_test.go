@@ -307,7 +307,7 @@ func (w *world) filled(name string, percent int64) {
 	w.agents()
 }
 
-// No snapshot is taken while the volume of a member is more than 90 % full, or nobody knows.
+// No snapshot is taken while the volume of a member is more than 90 % full, or unknown.
 func TestNoSnapshotIsTakenOnAFullVolume(t *testing.T) {
 	w := formed(t)
 	w.filled(three[1], 91)

@@ -31,7 +31,7 @@ func volumesHaveRoom(of Nodes) []Finding {
 }
 
 // VolumeFull says of a node why it keeps no snapshot, and what would help; empty if it can, or if
-// nobody knows how full its data volume is.
+// its agent has not reported the usage of its data volume.
 func VolumeFull(n *facts.Node) string {
 	agent := n.CurrentAgent()
 	if agent == nil || !agent.Space.Full() {

@@ -248,7 +248,7 @@ func TestWhatEndsALack(t *testing.T) {
 		"it has no replica":              {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc2=3}" }, 1, 0},
 		"a table that is left out":       {func(s *Scene) { s.LeftOut, s.Tables = s.Tables, nil }, 1, 1},
 		"one of which it has no replica": {func(s *Scene) { s.all(start); s.leaveOut("NetworkTopologyStrategy {dc2=3}") }, 1, 0},
-		"one of which nobody knows":      {func(s *Scene) { s.all(start); s.leaveOut("OfOurOwn {}") }, 1, 1},
+		"one that is unknown":            {func(s *Scene) { s.all(start); s.leaveOut("OfOurOwn {}") }, 1, 1},
 	} {
 		s := sceneOf(t, 3, 4, 1)
 		c.change(s)
