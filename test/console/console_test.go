@@ -135,7 +135,8 @@ func (b *tab) at(place string) {
 	b.Helper()
 	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", "#/"+place), nil))
 	b.until("document.querySelector('main h2') && !document.body.textContent.includes('Asking the operator') &&" +
-		" (document.querySelector('nav [aria-current]')?.hash ?? location.hash) === location.hash")
+		" (document.querySelector('nav [aria-current]')?.hash ?? location.hash) === location.hash &&" +
+		" (document.querySelector('.seen')?.textContent.includes('last pass') ?? true)")
 }
 
 // element of the accessibility tree. That of chromedp refuses what a newer Chromium says.

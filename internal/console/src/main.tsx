@@ -101,8 +101,8 @@ function Cluster({ place, failed }: { place: Place; failed: (e?: Error) => void 
   if (!is) return <p>Asking the operator …</p>;
   const Page = pages.find(([page]) => page === place.page)?.[2] ?? Ring;
   return <Fragment>
-    <p class="seen">{live ? <State kind="ok">Live</State> : <State kind="bad">What follows is old</State>}{" "}
-      {seen && <Fragment>last pass <Age at={seen} /> by {is.operator.pod} (Helenus {is.operator.version})</Fragment>}</p>
+    <p class="seen">{live ? <State kind="ok">Live</State> : <State kind="bad">What follows is old</State>}
+      {seen && <Fragment>{" last pass "}<Age at={seen} /> by {is.operator.pod} (Helenus {is.operator.version})</Fragment>}</p>
     <ul class="conditions">{(is.status.conditions ?? []).map((c) => <li key={c.type}>
       <State kind={ofCondition(c)}>{c.type}{c.status === "True" ? "" : ": " + c.status}</State> <span>{c.reason}: {c.message}</span>
     </li>)}</ul>
