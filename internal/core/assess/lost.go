@@ -63,6 +63,13 @@ func (v *View) DiskFails(n *facts.Node) bool {
 	return agent != nil && agent.DiskFailing != "" && agent.Process == facts.ProcessAbsent
 }
 
+// FindsNoData says that the agent of a node which is to have data finds an empty disk, and that no
+// JVM runs there.
+func FindsNoData(agent *facts.Agent) bool {
+	return agent != nil && agent.Phase == v1alpha1.PhaseDataLost && agent.Disk == v1alpha1.DiskEmpty &&
+		agent.Process == facts.ProcessAbsent
+}
+
 func isEphemeral(n *facts.Node) bool { return n.Record.Spec.Pod.Storage.Ephemeral != nil }
 
 // HasDataInPods says that nodes of a datacenter have their data in their pods.
@@ -101,8 +108,7 @@ func (v *View) Lost(name string) string {
 	}
 	out := ""
 	if agent := n.CurrentAgent(); agent != nil {
-		if agent.Phase == v1alpha1.PhaseDataLost && agent.Disk == v1alpha1.DiskEmpty &&
-			agent.Process == facts.ProcessAbsent {
+		if FindsNoData(agent) {
 			out = "has lost its disk: the data volume is empty"
 		} else if v.DiskFails(n) {
 			out = "is down on a disk that fails: " + agent.DiskFailing

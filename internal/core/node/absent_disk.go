@@ -46,14 +46,12 @@ func knowDisk(p *pass) outcome {
 	case v1alpha1.DiskLeft:
 		return blocked(v1alpha1.PhaseLeft, v1alpha1.BlockedNodeHasLeft, f.Message)
 	case v1alpha1.DiskEmpty:
-		hostID := p.lost()
-		if member != nil {
-			hostID = member.HostID
-		}
-		if hostID != "" && !p.replaces(hostID) {
-			return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
-				fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
-					"empty: it must be replaced", hostID))
+		for _, hostID := range p.memberships() {
+			if !p.replaces(hostID) {
+				return blocked(v1alpha1.PhaseDataLost, v1alpha1.BlockedMemberDiskMissing,
+					fmt.Sprintf("the record says that this node is the member with host id %s, but its data volume is "+
+						"empty: it must be replaced", hostID))
+			}
 		}
 	case v1alpha1.DiskForeign:
 		if member != nil {
@@ -111,6 +109,20 @@ func (p *pass) unreadable() outcome {
 	}
 	held.action = InspectDisk{Why: "the disk could not be read a while ago"}
 	return held
+}
+
+// memberships are the host ids that this node has, or had, as a member by its record: what it is by
+// the operator's word, and what it was by the last word of an agent, which the operator may not
+// know of yet.
+func (p *pass) memberships() []string {
+	var out []string
+	if m := p.Record.Spec.Member; m != nil {
+		out = append(out, m.HostID)
+	}
+	if id := p.lost(); id != "" {
+		out = append(out, id)
+	}
+	return out
 }
 
 // lost is the host id of the member that this node was by the last word of an agent, if neither

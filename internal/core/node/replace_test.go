@@ -55,6 +55,12 @@ func TestInWhosePlaceANodeStarts(t *testing.T) {
 			f.Memory.Member = &Member{HostID: hostA}
 			mark(f, uid, self)
 		}, v1alpha1.BlockedHostIDReplaced},
+		"its disk was lost after it had joined by the ticket": {func(f *Facts) { f.Record.Status.HostID = hostC },
+			v1alpha1.BlockedMemberDiskMissing},
+		"its disk was lost before any member saw it join": {func(f *Facts) {
+			f.Record.Status.HostID = hostC
+			f.Record.Spec.Replaced = append(f.Record.Spec.Replaced, v1alpha1.ReplacedMember{HostID: hostC})
+		}, ""},
 		"after a try that was cut off": {func(f *Facts) {
 			cut := cutOff(-joinerHeardAgain)
 			f.Disk, f.Memory = cut.Disk, cut.Memory

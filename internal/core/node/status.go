@@ -161,6 +161,8 @@ func (p *pass) reportIntents(s *v1alpha1.CassandraNodeStatus) {
 	if m := p.Memory.Join; m != nil {
 		s.Join = intentStatus(&m.IntentMemory, p.joinMessage)
 		s.Join.Attempts = m.Attempts
+	} else if p.lost() != "" { // its journal went with its disk
+		s.Join = p.Record.Status.Join.DeepCopy()
 	}
 	if m := p.Memory.Restart; m != nil && (!m.over() || p.Record == nil || p.Record.Spec.Restart != nil) {
 		s.Restart = intentStatus(&m.IntentMemory, "")

@@ -238,7 +238,11 @@ func (r *run) compare(undisturbed *End) {
 		return
 	}
 	end, expected := r.result.End, *undisturbed
-	if stays := kindOf(r.Fault).stays; stays != nil {
+	stays := kindOf(r.Fault).stays
+	if stays == nil && r.Scenario.Renews {
+		stays = renewal
+	}
+	if stays != nil {
 		end.Objects, expected.Objects = leavingOut(stays, end.Objects), leavingOut(stays, expected.Objects)
 	}
 	if unlike := kindOf(r.Fault).unlike; unlike != nil {

@@ -48,6 +48,8 @@ type Scenario struct {
 	// InVain is how many JVMs may start in vain in it, when a fault changes the order in which
 	// nodes come back.
 	InVain int
+	// Renews says that a node whose pod goes is replaced in it: by a fault beside that once more.
+	Renews bool
 	// Acts happen one after the other.
 	Acts []Act
 }

@@ -229,7 +229,14 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "node %s joins: %s", name, r.Message)
 		return r
 	}
-	if doubts := ticket.Doubts(v, s, n); len(doubts) > 0 {
+	hostID, r, lost := ticket.LostDisk(v, s, n)
+	view := v.AnyRing()
+	switch doubts := ticket.Doubts(v, s, n); {
+	case lost && hostID == "":
+		s.Describe(0, "node %s joins: %s", name, r.Message)
+		return r
+	case lost: // it is replaced as any other that loses its disk
+	case len(doubts) > 0:
 		s.Describe(0, "node %s joins: %s", name, words.List(doubts, 3))
 		if v.Of(name).NotStarting {
 			s.Notice(v1alpha1.NoticeJoinFailed, []string{name},
@@ -243,14 +250,16 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 			}
 		}
 		return plan.Waiting("waiting for %s", words.List(doubts, 3))
+	default:
+		view = n.CurrentAgent().Ring
+		hostID = view.HostID
 	}
-	view := n.CurrentAgent().Ring
 	s.Write(true, "node "+name+" has joined", func(r *ledger.Ring, own *ledger.Step) {
 		if r.Members == nil {
 			r.Members = map[string]string{}
 		}
-		less := shrunk(v, view, view.HostID)
-		r.Members[name] = view.HostID
+		less := shrunk(v, view, hostID)
+		r.Members[name] = hostID
 		r.Excluded = slices.DeleteFunc(r.Excluded, func(other string) bool { return other == name })
 		r.Cleanup = slices.Compact(slices.Sorted(slices.Values(append(r.Cleanup, less...))))
 		r.SystemKeyspaces, r.JoinedAt = true, time.Time{}
@@ -259,7 +268,7 @@ func (j joiner) await(v *assess.View, s *procedure.Step) plan.Result {
 		}
 		own.Advance(ledger.StageOpen, v.Now)
 	})
-	s.Event("NodeJoined", "node %s has joined with host id %s", name, view.HostID)
+	s.Event("NodeJoined", "node %s has joined with host id %s", name, hostID)
 	return plan.Acting("node %s has joined", name)
 }
 

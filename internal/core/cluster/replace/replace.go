@@ -271,14 +271,21 @@ func (r replacer) await(v *assess.View, s *procedure.Step) plan.Result {
 		s.Describe(0, "node %s is replaced: %s", name, result.Message)
 		return result
 	}
-	if doubts := ticket.Doubts(v, s, n); len(doubts) > 0 {
+	hostID, result, lost := ticket.LostDisk(v, s, n)
+	switch doubts := ticket.Doubts(v, s, n); {
+	case lost && hostID == "":
+		s.Describe(0, "node %s is replaced: %s", name, result.Message)
+		return result
+	case lost: // it is replaced as any other that loses its disk
+	case len(doubts) > 0:
 		s.Describe(0, "node %s is replaced: %s", name, words.List(doubts, 3))
 		if v.Of(name).NotStarting {
 			s.Notice(v1alpha1.NoticeJoinFailed, []string{name}, "%s; it is retried", doubts[0])
 		}
 		return plan.Waiting("waiting for %s", words.List(doubts, 3))
+	default:
+		hostID = n.CurrentAgent().Ring.HostID
 	}
-	hostID := n.CurrentAgent().Ring.HostID
 	s.Write(true, "node "+name+" is replaced", func(ring *ledger.Ring, own *ledger.Step) {
 		ring.Members[name] = hostID
 		ring.RepairDue = slices.DeleteFunc(ring.RepairDue, func(d ledger.RepairDue) bool { return d.Node == name })

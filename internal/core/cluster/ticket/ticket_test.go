@@ -123,6 +123,70 @@ func TestWhenATicketHasNoEffectAnyMore(t *testing.T) {
 	}
 }
 
+// A node that was NORMAL by its ticket and has lost its disk since is a member if any other says
+// so. It joins again only if none does, and all were asked.
+func TestADiskThatIsLostBeforeItsNodeCountsAsJoined(t *testing.T) {
+	const was = "00000000-0000-4000-8000-000000000001"
+	sees := func(s *facts.Snapshot, name string, status facts.GossipStatus) {
+		view := s.Nodes[name].Agent.Ring
+		view.Endpoints = []facts.Endpoint{{HostID: was, Status: status, Tokens: []int64{1}}}
+	}
+	for name, c := range map[string]struct {
+		change func(*facts.Snapshot, *facts.Agent)
+		hostID string
+		lost   bool
+		words  string // of the result
+	}{
+		"its disk is there": {func(_ *facts.Snapshot, a *facts.Agent) { a.Disk = v1alpha1.DiskJoining }, "", false, ""},
+		"it was nobody":     {func(_ *facts.Snapshot, a *facts.Agent) { a.HostID = "" }, "", false, ""},
+		"that is known": {func(s *facts.Snapshot, _ *facts.Agent) {
+			s.Nodes[first].Record.Spec.Replaced = []v1alpha1.ReplacedMember{{HostID: was}}
+		}, "", false, ""},
+		"no member sees it": {func(*facts.Snapshot, *facts.Agent) {}, "", true, "may join again"},
+		"a member sees it joining": {func(s *facts.Snapshot, _ *facts.Agent) { sees(s, third, facts.StatusBootstrap) }, "",
+			true, "may join again"},
+		"a member sees it NORMAL": {func(s *facts.Snapshot, _ *facts.Agent) { sees(s, third, facts.StatusNormal) }, was,
+			true, ""},
+		"a member sees it shut down": {func(s *facts.Snapshot, _ *facts.Agent) { sees(s, third, facts.StatusShutdown) },
+			was, true, ""},
+		"a member sees it NORMAL, another is down": {func(s *facts.Snapshot, _ *facts.Agent) {
+			sees(s, third, facts.StatusNormal)
+			s.Nodes[second].Agent = nil
+		}, was, true, ""},
+		"a member knows no more than its host id": {func(s *facts.Snapshot, _ *facts.Agent) {
+			sees(s, third, facts.StatusUnknown)
+		}, "", true, third + " knows that host id"},
+		"no member sees it, one is down": {func(s *facts.Snapshot, _ *facts.Agent) { s.Nodes[second].Agent = nil }, "",
+			true, second + " is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, n := joining()
+			n.Agent = &facts.Agent{PodUID: n.Pod.UID, Process: facts.ProcessAbsent, Phase: v1alpha1.PhaseDataLost,
+				Disk: v1alpha1.DiskEmpty, HostID: was}
+			s.Ledger.Members = map[string]string{}
+			for _, other := range []string{second, third} {
+				s.Ledger.Members[other] = "host-" + other
+				s.Nodes[other] = &facts.Node{Name: other, Pod: &corev1.Pod{}, Agent: &facts.Agent{
+					Ring: &facts.Ring{Mode: facts.ModeNormal}}}
+			}
+			c.change(s, n.Agent)
+			var hostID string
+			var r plan.Result
+			var lost bool
+			made := during(s, func(v *assess.View, step *procedure.Step) { hostID, r, lost = LostDisk(v, step, n) })
+			if hostID != c.hostID || lost != c.lost || !strings.Contains(r.Message, c.words) ||
+				c.words == "" && r.Message != "" {
+				t.Errorf("host id %q, %v: %s", hostID, lost, r.Message)
+			}
+			wrote := len(made.Writes) == 1 && made.Writes[0].Live &&
+				made.Writes[0].Object.(*v1alpha1.CassandraNode).Spec.Replaced[0].HostID == was
+			if wrote != (r.Outcome == plan.Act) || len(made.Writes) > 1 {
+				t.Errorf("%s", made)
+			}
+		})
+	}
+}
+
 // Nobody will acknowledge that a ticket is withdrawn where a node fails, and its agent waits for
 // the Cassandra container or is not there.
 func TestWhoNeverAnswers(t *testing.T) {
