@@ -246,17 +246,24 @@ func everyViewIsTheSame(of Nodes) []Finding {
 	return out
 }
 
+// membersOf a ring. A member that was stopped is a NORMAL one that is down: those that its message
+// of it does not reach may never see it as SHUTDOWN. Up to 4.1, and in 5.0 as it is by default,
+// whoever gets the message gives the status a version of its own count
+// (Gossiper#markAsShutdown), and those that know a later one of that member do not ask for it.
 func membersOf(r *facts.Ring) []ring.Member {
 	var out []ring.Member
 	for _, e := range r.Endpoints {
 		if !e.Member() {
 			continue
 		}
-		status := string(e.Status)
+		status := e.Status
 		if !e.Live {
+			if status == facts.StatusShutdown {
+				status = facts.StatusNormal
+			}
 			status += " and down"
 		}
-		out = append(out, ring.Member{HostID: e.HostID, Status: status, Tokens: e.RingTokens()})
+		out = append(out, ring.Member{HostID: e.HostID, Status: string(status), Tokens: e.RingTokens()})
 	}
 	return out
 }

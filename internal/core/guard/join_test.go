@@ -49,6 +49,17 @@ func TestJoinGuardsNameWhoeverSeesOtherwise(t *testing.T) {
 		"all but the load": {func(see func(string) *facts.Ring) { see("c").Endpoints[0].Load = 9 }, ""},
 		"one sees another down": {func(see func(string) *facts.Ring) { see("d").Endpoints[1].Live = false },
 			"RingViewsDiffer [d] d sees NORMAL and down of host-b, most see NORMAL"},
+		"one has heard that another was stopped, and the others see it down": {
+			func(see func(string) *facts.Ring) {
+				for _, observer := range names {
+					see(observer).Endpoints[1].Live = false
+				}
+				see("d").Endpoints[1].Status = facts.StatusShutdown
+			}, ""},
+		"one has heard that another was stopped, and the others see it up": {
+			func(see func(string) *facts.Ring) {
+				see("d").Endpoints[1].Status, see("d").Endpoints[1].Live = facts.StatusShutdown, false
+			}, "RingViewsDiffer [d] d sees NORMAL and down of host-b, most see NORMAL"},
 		"one sees another leave": {
 			func(see func(string) *facts.Ring) { see("c").Endpoints[5].Status = facts.StatusLeaving },
 			"TopologyChangeInProgress [c] node c sees 10.0.0.6 as LEAVING; RingViewsDiffer [c] c sees LEAVING of " +

@@ -208,6 +208,8 @@ func (p *Process) drainProgress() string {
 }
 
 // stopGossip tells those that it sees alive, who then count it as shut down at once, and is silent.
+// To others they tell nothing of it. In Cassandra they may: in 5.0 with storage_compatibility_mode
+// NONE, and else if those had heard of a lower version than the own count of whoever was told.
 func (p *Process) stopGossip() {
 	if !p.gossip.active {
 		return
