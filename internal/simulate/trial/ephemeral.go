@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/ledger"
+	"helenus.io/helenus/internal/core/render"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -26,13 +27,15 @@ func ephemeralScenarios() []*Scenario {
 	out := []*Scenario{
 		replacing(scenario("ephemeral", "a JVM of a ring on ephemeral storage is killed and keeps its data; then a "+
 			"pod is deleted, and its node is replaced without hands", of,
-			Act{Name: "kill", Do: onLostNode(killJVM), Until: all(grown, either(not(replaced), renewed)),
-				Within: 15 * time.Minute},
+			Act{Name: "kill", Do: func(w *world.World) error {
+				noteMember(w)
+				return onLostNode(killJVM)(w)
+			}, Until: all(grown, either(isMemberStill, newPods(1), renewed)), Within: 15 * time.Minute},
 			Act{Name: "have one lack rows", Do: lacksRows},
 			Act{Name: "delete the pod", Do: func(w *world.World) error {
-				notePods(w)
+				noteMember(w)
 				return deletePodOf(lostNode)(w)
-			}, Until: all(newPods(1), replaced, grown), Within: time.Hour})),
+			}, Until: all(newPods(1), haveReplaced(1), not(isMemberStill), grown), Within: time.Hour})),
 		replacing(scenario("ephemeral-rollout", "a change that takes new pods reaches a ring on ephemeral storage: "+
 			"each node is replaced before the next one gives its data up", of,
 			Act{Name: "change the pods", Do: respec(func(s *v1alpha1.CassandraClusterSpec) {
@@ -62,6 +65,37 @@ func dataLost(n int) func(*world.World) bool {
 	}
 }
 
+// tellsOfLostPods says that data went with pods that no replacement brings back: that of two nodes,
+// the loss of which the user has to accept, or any before the ring has formed.
+func tellsOfLostPods(w *world.World) bool {
+	c := get(w)
+	forming := c != nil && c.Status.Step != nil && c.Status.Step.Name == string(ledger.FormRing)
+	return forming && !dataLost(0)(w) || dataLost(2)(w) && blockedWith(v1alpha1.BlockedSecondRackDown, "AcceptLoss")(w)
+}
+
+// haveBeenRepaired says that ranges were repaired: after the ledger was lost a node may lack rows.
+func haveBeenRepaired(w *world.World) bool {
+	return w.Server.Object("ConfigMap", keyOf(v1alpha1.RepairsName(clusterName))) != nil
+}
+
+// noteMember notes the pods, and which member the lost node is: a fault may have had it replaced.
+func noteMember(w *world.World) {
+	notePods(w)
+	w.Notes["member"] = memberOf(w, lostNode)
+}
+
+// isMemberStill says that the lost node is the member that was noted.
+func isMemberStill(w *world.World) bool { return memberOf(w, lostNode) == w.Notes["member"] }
+
+// memberOf is the host id of the member that a node is by its record; empty if it is none.
+func memberOf(w *world.World, node string) string {
+	n, _ := w.Server.Object("CassandraNode", keyOf(node)).(*v1alpha1.CassandraNode)
+	if n == nil || n.Spec.Member == nil {
+		return ""
+	}
+	return n.Spec.Member.HostID
+}
+
 // renewed says that the spec was edited, and that a roll-out has replaced a node for that.
 func renewed(w *world.World) bool {
 	return get(w).Generation > 1 && succeeded(string(ledger.RenewNode))(w)
@@ -72,13 +106,12 @@ func renewed(w *world.World) bool {
 var renewal = regexp.MustCompile(`"ephemeral":\{[^{}]*\}\}[^{}]*\},"rack":"[^"]*"(,"replaced":\[[^]]*\])?` +
 	`|"replaced":"[^"]*",`)
 
-// haveReplaced says that so many nodes have taken the places of members: one more than once if its
-// pod was deleted then.
+// haveReplaced says that nodes have taken the places of so many members, or more, as the seeds
+// tell: records may be recreated since.
 func haveReplaced(n int) func(*world.World) bool {
 	return func(w *world.World) bool {
-		return n == len(slices.DeleteFunc(slices.Clone(w.Server.Objects("CassandraNode")), func(o client.Object) bool {
-			return len(o.(*v1alpha1.CassandraNode).Spec.Replaced) == 0
-		}))
+		seeds, _ := w.Server.Object("ConfigMap", keyOf(v1alpha1.SeedsName(clusterName))).(*corev1.ConfigMap)
+		return seeds != nil && len(render.ReplacedIn(seeds)) >= n
 	}
 }
 

@@ -221,7 +221,11 @@ func (r *run) acts() {
 
 // instead says that the run has come to the other end that is right after its fault.
 func (r *run) instead() bool {
-	return r.Fault != nil && r.injects == 0 && kindOf(r.Fault).instead != nil && kindOf(r.Fault).instead(r)
+	if r.Fault == nil || r.injects > 0 {
+		return false
+	}
+	other := kindOf(r.Fault).instead
+	return other != nil && other(r) || r.Scenario.Renews && tellsOfLostPods(r.w)
 }
 
 // differs says that the end may be another one. What the client could not write is not there.
@@ -230,7 +234,7 @@ func (r *run) differs() bool {
 		return false
 	}
 	k := kindOf(r.Fault)
-	return r.unserved || r.takenAlong() || k.differs != nil && k.differs(r)
+	return r.unserved || r.takenAlong() || r.Scenario.Renews && haveBeenRepaired(r.w) || k.differs != nil && k.differs(r)
 }
 
 // takenAlong says that a roll-out which waits at the end has changed a node that was down anyway.

@@ -59,6 +59,27 @@ func TestATrialRunsTheSameAgain(t *testing.T) {
 	}
 }
 
+// A pod on ephemeral storage that goes takes the data of its node along, and a stop that not every
+// member hears of holds no replacement up.
+func TestALostPodOnEphemeralStorageIsReplacedOrNamed(t *testing.T) {
+	kinds := kindsOf(t)
+	for name, at := range map[string]string{
+		"one sees SHUTDOWN, another NORMAL and down": "host-lost@operator:patch/status:CassandraCluster/orders:39",
+		"another one before the JVM is killed":       "pod-deleted@operator:update:ConfigMap/orders-ledger:5",
+		"two of three":                               "evicted@operator:patch:ConfigMap/orders-seeds:1",
+		"while the ring forms":                       "pod-deleted@agent:patch/status:CassandraNode/orders-dc1-r3-0:9",
+	} {
+		trial, err := Parse("ephemeral/4/" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undisturbed := Undisturbed(trial.Scenario, trial.Seed).Run(kinds, nil)
+		if result := trial.Run(kinds, &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
+			t.Errorf("%s, %s: injected %v; %s", name, trial, result.Fired, result.Violations)
+		}
+	}
+}
+
 // An edit has a roll-out replace a node whose pod has its data, also one whose JVM is killed, or
 // whose pod is deleted, just then.
 func TestAnEditReplacesANodeOnEphemeralStorage(t *testing.T) {
