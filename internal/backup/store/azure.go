@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/md5" // all services know it, and CRC-64 not all; SHA-256 is what is relied on
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -109,22 +109,26 @@ func (s *Azure) Put(ctx context.Context, key string, content io.Reader, size int
 	return s.failed("write", key, err)
 }
 
-// putBlocks writes an object in blocks, whose names no other call has: of two calls at once the
-// first that commits its own removes those of the other. What was not committed the service removes
-// after a week.
+// putBlocks writes an object in blocks, which are named by their content: what a call before has
+// put, and did not come to commit, is not sent again. Of two calls at once the first that commits
+// removes the blocks of the other. What was not committed the service removes after a week.
 func (s *Azure) putBlocks(ctx context.Context, key string, content io.Reader, size int64, buffer []byte) error {
-	call := rand.Text()
+	there := s.uncommitted(ctx, key)
 	var blocks []string
 	for left := size; left > 0; left -= int64(len(buffer)) {
 		buffer = buffer[:min(left, int64(len(buffer)))]
 		if err := fill(content, buffer, left == int64(len(buffer))); err != nil {
 			return fmt.Errorf("write object %s: %w", key, err)
 		}
-		id := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%05d", call, len(blocks)))
-		if err := s.putBlock(ctx, key, id, buffer); err != nil {
-			return s.failed(fmt.Sprintf("write block %d of", len(blocks)+1), key, err)
-		}
+		of := sha256.Sum256(buffer)
+		id := base64.StdEncoding.EncodeToString(fmt.Appendf(of[:26:26], "-%05d", len(blocks)))
 		blocks = append(blocks, id)
+		if there[id] == int64(len(buffer)) {
+			continue
+		}
+		if err := s.putBlock(ctx, key, id, buffer); err != nil {
+			return s.failed(fmt.Sprintf("write block %d of", len(blocks)), key, err)
+		}
 	}
 	commit, cancel := limited(ctx, 0)
 	defer cancel()
@@ -136,6 +140,24 @@ func (s *Azure) putBlocks(ctx context.Context, key string, content io.Reader, si
 		}
 	}
 	return s.failed("commit", key, err)
+}
+
+// uncommitted are the sizes of the blocks that the service has of an object, by their names. If it
+// does not tell, all are sent.
+func (s *Azure) uncommitted(ctx context.Context, key string) map[string]int64 {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	out := map[string]int64{}
+	list, err := s.blob(key).GetBlockList(ctx, blockblob.BlockListTypeUncommitted, nil)
+	if err != nil {
+		return out
+	}
+	for _, block := range list.UncommittedBlocks {
+		if block.Name != nil && block.Size != nil {
+			out[*block.Name] = *block.Size
+		}
+	}
+	return out
 }
 
 func (s *Azure) putBlock(ctx context.Context, key, id string, content []byte) error {

@@ -118,6 +118,12 @@ func (b *blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseBlob(w, http.StatusNotFound, "ContainerNotFound")
 	case block == "list":
 		b.list(w, r)
+	case r.Method == http.MethodGet && block == "blocklist" && b.staged[key] != nil:
+		fmt.Fprint(w, "<BlockList><UncommittedBlocks>")
+		for id, content := range b.staged[key] {
+			fmt.Fprintf(w, "<Block><Name>%s</Name><Size>%d</Size></Block>", id, len(content))
+		}
+		fmt.Fprint(w, "</UncommittedBlocks></BlockList>")
 	case r.Method == http.MethodPut && block == "block":
 		if b.staged[key] == nil {
 			b.staged[key] = map[string][]byte{}
@@ -263,6 +269,47 @@ func TestBlocksOfTwoAtOnce(t *testing.T) {
 		if got := get(t, s, "key"); !bytes.Equal(got, want) {
 			t.Error("other bytes came back")
 		}
+	}
+}
+
+// An upload that was interrupted does not send again the blocks that the service has, unless they
+// are of another content.
+func TestBlocksAreNotSentAgain(t *testing.T) {
+	want, other := content(33<<20), content(33<<20)
+	other[9<<20]++
+	for name, c := range map[string]struct {
+		first []byte
+		fault string // of a request when it is tried again
+		sent  int
+	}{
+		"killed": {want, "", 2}, "another content": {other, "", 3}, "blocks are not told": {want, "blocklist", 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := serveBlobs(t)
+			sent, most, fault := 0, 4, ""
+			b.fault = func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+				comp := r.URL.Query().Get("comp")
+				if comp == "block" {
+					sent++
+				}
+				refused := sent == most || r.Method == http.MethodGet && comp != "" && comp == fault
+				if refused {
+					refuseBlob(w, http.StatusForbidden, "AuthorizationFailure")
+				}
+				return w, refused
+			}
+			s := b.open(t)
+			if err := put(s, "key", c.first); err == nil {
+				t.Fatal("it was not interrupted")
+			}
+			sent, most, fault = 0, -1, c.fault
+			if err := put(s, "key", want); err != nil || sent != c.sent {
+				t.Errorf("sent %d blocks, want %d: %v", sent, c.sent, err)
+			}
+			if got := get(t, s, "key"); !bytes.Equal(got, want) {
+				t.Error("it has other bytes")
+			}
+		})
 	}
 }
 
