@@ -42,6 +42,9 @@ type uploading struct {
 	pace    *pace
 	// hashes are those of files that were read before.
 	hashes *disk.Hashes
+	// journal is of files that were sent in part, and begun has the keys of those of this attempt.
+	journal disk.Uploads
+	begun   sync.Map
 	// sending holds one for each file that is being sent.
 	sending chan struct{}
 
@@ -81,8 +84,8 @@ var errContent = errors.New("its content has changed")
 var checkSeed = maphash.MakeSeed()
 
 // upload puts the files of a snapshot into a store, each by its content and only where it is not
-// there, and the manifest last. What an attempt before has put there stays; if that was the
-// manifest, it is done.
+// there, and the manifest last. What an attempt before has put there stays, and so do parts of a
+// large file; if that was the manifest, it is done.
 func upload(ctx context.Context, t *task) (string, error) {
 	a := t.arguments.Backup
 	view, err := t.Ring(ctx)
@@ -90,7 +93,8 @@ func upload(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), hostID: view.HostID,
-		pace: newPace(ctx, t.Host, a.Bandwidth), sending: make(chan struct{}, max(1, t.Uploads))}
+		pace: newPace(ctx, t.Host, a.Bandwidth), sending: make(chan struct{}, max(1, t.Uploads)),
+		journal: disk.Uploads(t.DataVolume)}
 	if u.to, err = t.Store(ctx, &a.Store); err != nil {
 		return "", fmt.Errorf("open the store: %w", err)
 	}
@@ -112,6 +116,7 @@ func upload(ctx context.Context, t *task) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	store.Abandon(ctx, u.to, u.journal) // of files that are gone
 	if err := putObject(ctx, u.to, key, m); err != nil {
 		return "", err
 	}
@@ -413,7 +418,11 @@ func (u *uploading) send(ctx context.Context, s source, from io.ReadSeeker, key 
 	if err != nil {
 		return err
 	}
-	return u.to.Put(store.Slowed(ctx, u.pace.send), key, content, s.Size)
+	ctx = store.Slowed(ctx, u.pace.send)
+	if _, twice := u.begun.LoadOrStore(key, true); twice { // two files of one content, perhaps at once
+		return u.to.Put(ctx, key, content, s.Size)
+	}
+	return store.Resume(ctx, u.to, u.journal, key, content, s.Size)
 }
 
 // identify a file whose hash is worth keeping, and which Cassandra writes once: Statistics.db and

@@ -76,6 +76,10 @@ func OpenS3(spec v1alpha1.S3Store, secret map[string][]byte) (*S3, error) {
 // service verifies. An ErrExists may mean an object of this very call: its answer was lost, and it
 // was sent again.
 func (s *S3) Put(ctx context.Context, key string, content io.Reader, size int64) error {
+	return s.write(ctx, nil, key, content, size)
+}
+
+func (s *S3) write(ctx context.Context, j Journal, key string, content io.Reader, size int64) error {
 	part := max(partSize, (size+mostParts-1)/mostParts)
 	buffer := make([]byte, min(part, size))
 	if size <= part {
@@ -84,7 +88,7 @@ func (s *S3) Put(ctx context.Context, key string, content io.Reader, size int64)
 		}
 		return s.put(ctx, key, buffer)
 	}
-	return s.putParts(ctx, key, content, size, buffer)
+	return s.putParts(ctx, j, key, content, size, buffer)
 }
 
 // put writes an object by one request. Of several at once, the service may turn all away.
@@ -104,57 +108,6 @@ func (s *S3) put(ctx context.Context, key string, content []byte) error {
 		}
 	}
 	return s.failed("write", key, err)
-}
-
-// putParts writes an object in parts. What is left of one that was not completed costs space until
-// a rule of the bucket removes it, if it cannot be removed here.
-func (s *S3) putParts(ctx context.Context, key string, content io.Reader, size int64, buffer []byte) (err error) {
-	begin, cancel := limited(ctx, 0)
-	defer cancel()
-	id, err := s.core.NewMultipartUpload(begin, s.bucket, s.prefix+key, s.retaining(key, minio.PutObjectOptions{}))
-	if err != nil {
-		return s.failed("begin to write", key, err)
-	}
-	defer func() {
-		if err != nil {
-			end, cancel := limited(context.WithoutCancel(ctx), 0)
-			defer cancel()
-			_ = s.core.AbortMultipartUpload(end, s.bucket, s.prefix+key, id)
-		}
-	}()
-	var parts []minio.CompletePart
-	for left := size; left > 0; left -= int64(len(buffer)) {
-		buffer = buffer[:min(left, int64(len(buffer)))]
-		if err := fill(content, buffer, left == int64(len(buffer))); err != nil {
-			return fmt.Errorf("write object %s: %w", key, err)
-		}
-		part, err := s.putPart(ctx, key, id, len(parts)+1, buffer)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, part)
-	}
-	complete, cancel := limited(ctx, 0)
-	defer cancel()
-	// The condition counts here. The library's own way of many parts would leave it out.
-	_, err = s.core.CompleteMultipartUpload(complete, s.bucket, s.prefix+key, id, parts, unlessThere())
-	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload { // completed, but the answer was lost
-		if there, _ := s.Size(ctx, key); there == size {
-			return ErrExists
-		}
-	}
-	return s.failed("complete", key, err)
-}
-
-func (s *S3) putPart(ctx context.Context, key, id string, number int, content []byte) (minio.CompletePart, error) {
-	ctx, cancel := limited(ctx, len(content))
-	defer cancel()
-	part, err := s.core.PutObjectPart(ctx, s.bucket, s.prefix+key, id, number, bytes.NewReader(content),
-		int64(len(content)), minio.PutObjectPartOptions{Sha256Hex: digest(content), DisableContentSha256: true})
-	if err != nil {
-		return minio.CompletePart{}, s.failed(fmt.Sprintf("write part %d of", number), key, err)
-	}
-	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, nil
 }
 
 // Get reads an object to its end, or fails: what breaks off is resumed.

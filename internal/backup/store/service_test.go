@@ -1,9 +1,12 @@
 package store_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -92,5 +95,35 @@ func TestLockOfAService(t *testing.T) {
 	s, _ := ofService(t, false, &v1alpha1.StoreLock{Mode: v1alpha1.StoreLockGovernance, Days: 8})
 	if err := store.Check(t.Context(), s, "me", time.Now()); reason(err) != v1alpha1.ReasonLockUnsupported {
 		t.Errorf("a bucket that does not lock: %v", err)
+	}
+}
+
+// What TestResume says of the service of these tests, of another one: it is sent the two parts that
+// it does not have.
+func TestResumeOfAService(t *testing.T) {
+	if *s3 == "" {
+		t.Skip("no -s3")
+	}
+	for _, locking := range []bool{false, true} {
+		var lock *v1alpha1.StoreLock
+		if locking {
+			lock = &v1alpha1.StoreLock{Mode: v1alpha1.StoreLockGovernance, Days: 8}
+		}
+		s, _ := ofService(t, locking, lock)
+		j, want := lines{}, content(33<<20)
+		ctx, cancel := context.WithCancel(t.Context())
+		r := io.MultiReader(bytes.NewReader(want[:25<<20]), reads(func() error { cancel(); return nil }),
+			bytes.NewReader(want[25<<20:]))
+		if err := store.Resume(ctx, s, j, "c/blobs/aa/aa", r, 33<<20); !errors.Is(err, context.Canceled) {
+			t.Fatalf("it was not interrupted: %v", err)
+		}
+		sent := 0
+		ctx = store.Slowed(t.Context(), func(_ context.Context, bytes int) error { sent += bytes; return nil })
+		if err := store.Resume(ctx, s, j, "c/blobs/aa/aa", bytes.NewReader(want), 33<<20); err != nil {
+			t.Fatal(err)
+		}
+		if got := get(t, s, "c/blobs/aa/aa"); !bytes.Equal(got, want) || sent < 9<<20 || sent > 10<<20 {
+			t.Errorf("locking %t: %d bytes were sent, and %d came back", locking, sent, len(got))
+		}
 	}
 }
