@@ -221,8 +221,8 @@ func alterStatement(keyspace string, replication cassandra.Replication) string {
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
-// Tables are the tables and views of users and of roles that have more than one replica, by their
-// names, and the smallest positive gc_grace_seconds of those of users; 0 if there is none. A node
+// Tables are the tables and views of users and of roles by their names, and the smallest positive
+// gc_grace_seconds of those of users that have more than one replica; 0 if there is none. A node
 // that was down for longer can bring deleted rows back. No bean of Cassandra shows this property.
 func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest time.Duration, err error) {
 	keyspaces, err := s.Keyspaces(ctx)
@@ -240,11 +240,11 @@ func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest ti
 		var compaction map[string]string
 		for iter.Scan(&t.Keyspace, &t.Name, &id, &seconds, &compaction) {
 			t.ID, t.GCGrace, t.Compaction = id.String(), time.Duration(seconds)*time.Second, compaction["class"]
-			users := keepsReplicas(t.Keyspace, keyspaces[t.Keyspace])
-			if seconds > 0 && users && (smallest == 0 || t.GCGrace < smallest) {
+			if seconds > 0 && keepsReplicas(t.Keyspace, keyspaces[t.Keyspace]) &&
+				(smallest == 0 || t.GCGrace < smallest) {
 				smallest = t.GCGrace
 			}
-			if users || t.Keyspace == "system_auth" {
+			if !slices.Contains(ownKeyspaces, t.Keyspace) || t.Keyspace == "system_auth" {
 				tables = append(tables, t)
 			}
 			compaction = nil

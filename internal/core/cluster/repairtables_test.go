@@ -89,6 +89,29 @@ func TestATableIsRepairedInTime(t *testing.T) {
 	}
 }
 
+// A table that has had one replica is repaired at once when it gets three, also if it was made a
+// moment ago.
+func TestARaisedReplicationIsRepaired(t *testing.T) {
+	w := withTable(t)
+	w.snapshot.Cluster.CreationTimestamp = metav1.NewTime(w.now) // the id of the table tells no time
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=1}"})
+	asked := map[string]bool{}
+	w.askedFor(asked)
+	w.minutes(10)
+	if len(asked) > 0 || w.snapshot.Repairs == nil {
+		t.Fatalf("asked for %v, kept %+v", asked, w.snapshot.Repairs)
+	}
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	made := w.minutes(10)
+	if !asked["shop.rows"] || lastRepaired(made) == nil || w.open() != nil {
+		t.Errorf("asked for %v, %+v", asked, made.Repair)
+	}
+	clear(asked)
+	if w.minutes(60); len(asked) > 0 {
+		t.Errorf("asked again for %v", asked)
+	}
+}
+
 // Nothing but the word of Cassandra, through the agent, makes a unit repaired.
 func TestWhatDoesNotCountAsRepaired(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -315,9 +338,12 @@ func TestWhoRepairs(t *testing.T) {
 				Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}
 			w.snapshot.RepairZone = time.UTC
 			w.snapshot.Cluster.CreationTimestamp = metav1.NewTime(w.now.Add(-200 * time.Hour))
+			w.snapshot.Repairs.Tables["a"].Made = true
 		}, false, "", ""},
 	} {
 		w := withTable(t)
+		w.pass() // how the table is replicated is noted
+		w.readRepairs()
 		c.change(w)
 		made := next(w)
 		opens, notices, advised := false, "", ""

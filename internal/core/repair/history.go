@@ -27,8 +27,12 @@ type History struct {
 
 // Record is what is known of one table.
 type Record struct {
-	// Replication of its keyspace when it was repaired: with another one nothing is proven.
+	// Replication of its keyspace when it was repaired, or first seen: with another one nothing is
+	// proven.
 	Replication string
+	// Made says that it has had this replication since it was made, as far as anybody knows: what
+	// was never repaired counts as repaired then.
+	Made bool
 	// Rate is how many bytes of one replica are repaired in a second; 0 if that is not known.
 	Rate int64
 	// Runs cover the ring from its lowest token to its highest.
@@ -173,16 +177,41 @@ func (h *History) copied() *History {
 
 // record is one of a copied history that may be changed.
 func (h *History) record(t TableOf) *Record {
-	out := &Record{Replication: t.Replication}
-	if was := h.Tables[t.ID]; was != nil {
+	was := h.Tables[t.ID]
+	out := &Record{Replication: t.Replication, Made: was == nil}
+	if was != nil {
 		out.Rate = was.Rate
 		if was.Replication == t.Replication {
-			out.Runs = was.Runs // add makes a new list
+			out.Runs, out.Made = was.Runs, was.Made // add makes a new list
 		}
 	}
 	h.Tables[t.ID] = out
 	return out
 }
+
+// Noted is the history with the replication of tables that it lacks, or has with another one, and
+// says whether there were any. Whoever gets a replica later has none of what was written before.
+func (h *History) Noted(tables []Table, now time.Time) (*History, bool) {
+	out, changed := h, false
+	for i := range tables {
+		t := &tables[i]
+		var was *Record
+		if h != nil {
+			was = h.Tables[t.ID]
+		}
+		if t.Replication == "" || was != nil && was.Replication == t.Replication {
+			continue
+		}
+		if !changed {
+			out, changed = h.copied(), true
+		}
+		out.record(t.TableOf).Made = was == nil && now.Sub(t.Since) < seenWithin
+	}
+	return out, changed
+}
+
+// seenWithin is how soon after it was made a table is seen that nobody has altered before.
+const seenWithin = time.Hour
 
 // Only is the history without tables that are gone.
 func (h *History) Only(ids map[string]bool) *History {
@@ -261,6 +290,13 @@ func (h *History) bytes(minutes int64) []byte {
 			before = at
 		}
 	}
+	for _, id := range ids { // after all else: earlier releases read no further
+		made := uint64(0)
+		if h.Tables[id].Made {
+			made = 1
+		}
+		out = binary.AppendUvarint(out, made)
+	}
 	return out
 }
 
@@ -300,6 +336,7 @@ func (d *decoder) history() *History {
 	for i := range ends {
 		ends[i] = ring.Token(binary.LittleEndian.Uint64(d.take(8))) //nolint:gosec // any bits will do
 	}
+	all := make([]*Record, 0, 64)
 	for range d.count(3) {
 		id, r := d.text(), &Record{Replication: d.text()}
 		r.Rate = int64(d.uint()) //nolint:gosec // it was no more
@@ -316,6 +353,10 @@ func (d *decoder) history() *History {
 			return nil
 		}
 		h.Tables[id] = r
+		all = append(all, r)
+	}
+	for _, r := range all {
+		r.Made = len(d.raw) > 0 && d.uint() == 1 // an earlier release has not written it
 	}
 	return h
 }

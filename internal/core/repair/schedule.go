@@ -114,9 +114,9 @@ type Scene struct {
 	Ring   *ring.Ring
 	Tables []Table
 	// Lacking are nodes that must be repaired, Beside what is repaired for them alone, and LeftOut
-	// what they hold that is not repaired here.
-	Lacking         []Lacking
-	Beside, LeftOut []Table
+	// what they hold that is not repaired here. Single has one replica.
+	Lacking                 []Lacking
+	Beside, LeftOut, Single []Table
 	// Uploads are the names of nodes that upload a backup.
 	Uploads []string
 	// Fill sets Ring and the bytes of tables; it is called once, if anything is due. Nil if they
@@ -258,21 +258,24 @@ func (s *Scene) proven(t *Table) (r *Record, since time.Time) {
 	if s.History != nil {
 		r = s.History.Tables[t.ID]
 	}
-	if r != nil && r.Replication != t.Replication {
+	switch {
+	case r == nil || r.Made && r.Replication == t.Replication:
+		return r, t.Since
+	case r.Replication != t.Replication:
 		return nil, time.Time{} // others hold it now
 	}
-	return r, t.Since
+	return r, time.Time{}
 }
 
 // Oldest is the part of a table that was not repaired for the longest time, and when that was last:
-// at the latest when the table was made, which is said by made.
+// at the latest when the table was made, which is said by made, as it is of what never was.
 func (s *Scene) Oldest(t *Table) (r ring.Range, last time.Time, made bool) {
 	record, since := s.proven(t)
 	r, at := record.oldest()
 	if last = time.Unix(60*at, 0).UTC(); !last.After(since) {
 		return r, since, true
 	}
-	return r, last, false
+	return r, last, at == 0
 }
 
 // Deadline is when a replica may forget the first deletion that was made since a repair.

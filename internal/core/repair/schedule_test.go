@@ -79,6 +79,7 @@ func TestNoDeadlinePasses(t *testing.T) {
 	for i := range s.Tables {
 		s.Tables[i].Since = start
 	}
+	s.History, _ = s.History.Noted(s.Tables, start)
 	waves := 0
 	for day := range 60 {
 		waves += s.run(t, start.Add(time.Duration(day+1)*24*time.Hour))
@@ -91,6 +92,51 @@ func TestNoDeadlinePasses(t *testing.T) {
 	}
 	if waves < 60 || waves > 60*288/2 {
 		t.Errorf("%d waves", waves)
+	}
+}
+
+// What was never repaired counts as repaired when it was made only with the replication that it was
+// first seen with, and if it was seen soon, until all of it is repaired.
+func TestAnotherReplicationIsDue(t *testing.T) {
+	const one, three = "NetworkTopologyStrategy {dc1=1}", "NetworkTopologyStrategy {dc1=3}"
+	for name, c := range map[string]struct {
+		seen []string // replication, from the first to the last
+		late time.Duration
+		due  bool
+	}{
+		"it is as it was made":           {[]string{three, three}, 0, false},
+		"it was raised":                  {[]string{one, three}, 0, true},
+		"it was raised and seen again":   {[]string{one, three, three}, 0, true},
+		"it was lowered for a time":      {[]string{three, one, three}, 0, true},
+		"it was not known at first":      {[]string{"", three}, 0, false},
+		"nobody has seen it for an hour": {[]string{three}, time.Hour, true},
+	} {
+		s := sceneOf(t, 3, 4, 1)
+		s.Tables[0].Since = start.Add(-c.late)
+		for _, r := range c.seen {
+			s.Tables[0].Replication = r
+			s.History, _ = s.History.Noted(s.Tables, s.Now)
+			read, err := Decode(Encode(s.History))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.History = read
+		}
+		if _, again := s.History.Noted(s.Tables, s.Now); again {
+			t.Errorf("%s: it is noted again", name)
+		}
+		waves := 0
+		for range 2 { // a part of it, then the others
+			units, _, _ := s.Next()
+			if len(units) > 0 {
+				waves++
+				units[0].Ranges = units[0].Ranges[:1]
+				s.History = s.History.With(units, s.Now)
+			}
+		}
+		if want := map[bool]int{true: 2}[c.due]; waves != want {
+			t.Errorf("%s: %d waves, want %d", name, waves, want)
+		}
 	}
 }
 

@@ -226,12 +226,12 @@ func (s *Session) Tables(ctx context.Context) (tables []facts.Table, smallest ti
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.p.schema)) {
 		k := s.p.schema[name]
-		if systemKeyspace(name) || k.replication.TotalFactor() == 1 {
+		if systemKeyspace(name) {
 			continue
 		}
 		for _, table := range slices.Sorted(maps.Keys(k.tables)) {
 			grace := time.Duration(k.tables[table]) * time.Second
-			if grace > 0 && (smallest == 0 || grace < smallest) {
+			if grace > 0 && k.replication.TotalFactor() > 1 && (smallest == 0 || grace < smallest) {
 				smallest = grace
 			}
 			sum := sha256.Sum256([]byte(name + "." + table)) // of a table whose id says nothing of its age

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,17 +91,24 @@ func (s *Step) Withdraw(why string, nodes ...string) {
 
 // PutRepairs writes down what is proven to be repaired.
 func (s *Step) PutRepairs(h *repair.History) {
-	v := s.engine.view
+	PutRepairs(s.engine.view, s.engine.draft, h, "tables are repaired")
+}
+
+// PutRepairs writes down what is known of tables, in place of what the pass has written of them.
+func PutRepairs(v *assess.View, d *plan.Draft, h *repair.History, why string) {
 	want := render.Repairs(v.Owner(), repair.Encode(h))
+	d.Writes = slices.DeleteFunc(d.Writes, func(w plan.Write) bool {
+		m, is := w.Object.(*corev1.ConfigMap)
+		return is && m.Name == want.Name
+	})
 	have := v.Shared.ConfigMaps[want.Name]
 	if have == nil {
-		s.engine.draft.Write(plan.Write{Verb: plan.Create, Object: want})
+		d.Write(plan.Write{Verb: plan.Create, Object: want})
 		return
 	}
 	now := have.DeepCopy()
 	now.Data = want.Data
-	s.engine.draft.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.UID,
-		Why: "tables are repaired"})
+	d.Write(plan.Write{Verb: plan.Change, Object: now, Seen: have, UID: have.UID, Why: why})
 }
 
 // OpenedAt is when the step was opened.

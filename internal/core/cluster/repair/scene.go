@@ -67,6 +67,7 @@ func sceneOf(v *assess.View) *core.Scene {
 		}
 		switch {
 		case err == nil && replication.TotalFactor() < 2: // there is nothing to compare
+			s.Single = append(s.Single, table)
 		case err != nil || slices.Contains(v.Cluster.Spec.Repair.ExcludeTables, of.String()):
 			s.LeftOut = append(s.LeftOut, table)
 		default:
@@ -77,6 +78,13 @@ func sceneOf(v *assess.View) *core.Scene {
 		lacking(v, view, s)
 	}
 	return s
+}
+
+// toNote are the tables of which it is kept how they are replicated. Who alters a system keyspace
+// has it repaired.
+func toNote(s *core.Scene) []core.Table {
+	return slices.DeleteFunc(slices.Concat(s.Tables, s.LeftOut, s.Single),
+		func(t core.Table) bool { return slices.Contains(ring.SystemKeyspaces(), t.Keyspace) })
 }
 
 // besideBytes is what a system keyspace counts as, whose size nobody tells.

@@ -192,11 +192,15 @@ func closeTables(v *assess.View, s *procedure.Step, units []core.Unit, outcomes 
 			h = h.Learn(units[i], took)
 		}
 	}
+	scene := sceneOf(v)
+	if scene != nil {
+		h, _ = h.Noted(toNote(scene), v.Now)
+	}
 	began := s.OpenedAt() // before any of them
 	h = h.With(repaired, began)
-	if scene := sceneOf(v); scene != nil {
+	if scene != nil {
 		known := map[string]bool{}
-		for _, t := range slices.Concat(scene.Tables, scene.Beside) {
+		for _, t := range slices.Concat(scene.Tables, scene.Beside, scene.LeftOut, scene.Single) {
 			known[t.ID] = true
 		}
 		h = h.Only(known)
@@ -223,6 +227,9 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 	if s == nil {
 		return plan.Nothing()
 	}
+	if h, changed := s.History.Noted(toNote(s), v.Now); changed {
+		procedure.PutRepairs(v, d, h, "the replication of tables is noted")
+	}
 	d.Repair = statusOf(s, mode)
 	if who := others(v); who != "" && mode != v1alpha1.RepairOff {
 		d.Notice(v1alpha1.NoticeRepairedByOthers, nil, "%s: tables are left to it. Take it away, or set "+
@@ -247,8 +254,8 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 			"if it were a day, and deleted rows may come back. Raise its gc_grace_seconds", words.List(short, 3))
 	}
 	if len(missed) > 0 {
-		d.Notice(v1alpha1.NoticeRepairDeadlineMissed, nil, "table %s was not repaired within its gc_grace_seconds: "+
-			"deleted rows may come back. See status.blocked and the other notices for what holds it up",
+		d.Notice(v1alpha1.NoticeRepairDeadlineMissed, nil, "table %s was not repaired within its gc_grace_seconds, "+
+			"or since its replication was changed: deleted rows may come back, and replicas lack rows. See status.blocked and the other notices for what holds it up",
 			words.List(missed, 3))
 	}
 	if len(s.DueTables())+len(s.Lacking) > 0 {
