@@ -30,6 +30,8 @@ type View struct {
 	// LedgerLost says that the ledger is lost, and that the one at hand is what could be rebuilt so
 	// far.
 	LedgerLost bool
+	// RepairByHand are nodes that are not repaired before a person asks for it.
+	RepairByHand []string
 
 	authentication v1alpha1.AuthenticationMode
 	encryption     *v1alpha1.NodeEncryption
@@ -104,6 +106,13 @@ func (v *View) Without(l *ledger.Ledger) *View {
 func (v *View) Rejecting() *View {
 	out := *v
 	out.SpecRejected = true
+	return &out
+}
+
+// Recommending is the view with nodes that are not repaired before a person asks for it.
+func (v *View) Recommending(nodes []string) *View {
+	out := *v
+	out.RepairByHand = nodes
 	return &out
 }
 

@@ -136,7 +136,7 @@ func TestNodesAreRepairedBeforeOthersGiveTheirDataUp(t *testing.T) {
 	made := w.settle()
 	budget := w.snapshot.Shared.Budgets[v1alpha1.DisruptionBudgetName("orders", "dc1")]
 	if !slices.ContainsFunc(made.Blocked, func(b v1alpha1.BlockedStep) bool {
-		return b.Reason == v1alpha1.BlockedRepairDue
+		return b.Reason == v1alpha1.BlockedRepairDue && strings.Contains(b.Message, "kubectl helenus repair "+second)
 	}) || w.snapshot.Ledger.Step != nil || budget.Spec.MinAvailable.IntValue() != 3 {
 		t.Errorf("blocked %v, step %v, evictions leave %v", made.Blocked, w.snapshot.Ledger.Step,
 			budget.Spec.MinAvailable)

@@ -257,6 +257,47 @@ func TestTheScheduleRepairsANode(t *testing.T) {
 	}
 }
 
+// A node that leaves waits until another one is repaired, and advises the command only where nobody
+// has asked for a repair that the operator does not begin by itself.
+func TestWhatLeavingWaitsForIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"the schedule repairs": {func(*world) {}, "by itself"},
+		"a person is to ask": {func(w *world) { w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairRecommend },
+			"kubectl helenus repair " + second},
+		"a person has asked": {func(w *world) {
+			w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairRecommend
+			w.snapshot.Cluster.Spec.Exceptions = []v1alpha1.Exception{{Node: second, Type: v1alpha1.ExceptionRepair,
+				Reason: "x", Name: "x", Until: metav1.NewTime(w.now.Add(time.Hour))}}
+		}, "by itself"},
+		"a table is left out": {func(w *world) {
+			w.snapshot.Cluster.Spec.Repair.ExcludeTables = []string{"shop.rows"}
+		}, "kubectl helenus repair " + second},
+	} {
+		w := withTable(t)
+		w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=2}"})
+		w.minutes(10)
+		c.change(w)
+		w.change(func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].Racks, s.Datacenters[0].AllowFewerRacks = s.Datacenters[0].Racks[:2], true
+		})
+		w.lacks(second, v1alpha1.RepairCommitLogLost)
+		w.ends("")
+		w.pass()
+		said := ""
+		for _, b := range next(w).Blocked {
+			if b.Reason == v1alpha1.BlockedRepairDue {
+				said = b.Message
+			}
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s: %q, want %q", name, said, c.want)
+		}
+	}
+}
+
 // What stays with people: all without the schedule, and where it leaves out a table.
 func TestWhoRepairsANode(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -35,6 +35,8 @@ type Leaving struct {
 	Ring *ring.Ring
 	// Keyspaces that count.
 	Keyspaces []ring.Keyspace
+	// RepairByHand are nodes that are not repaired before a person asks for it.
+	RepairByHand []string
 }
 
 // leaving are the guards on what the ring will be, after each of the nodes that leave.
@@ -312,8 +314,22 @@ func noRepairIsDue(of Leaving) []Finding {
 	for _, d := range of.Ledger.RepairDue {
 		if slices.Contains(of.Stay, d.Node) {
 			out = append(out, Finding{Nodes: []string{d.Node}, Message: fmt.Sprintf("node %s must be repaired before "+
-				"it takes anything over: kubectl helenus repair %s --reason '...'", d.Node, d.Node)})
+				"it takes anything over%s", d.Node, RepairBy([]string{d.Node}, of.RepairByHand))})
 		}
 	}
 	return out
+}
+
+// RepairBy says how nodes get repaired of which some are not before a person asks for it.
+func RepairBy(nodes, byHand []string) string {
+	var asks []string
+	for _, n := range nodes {
+		if slices.Contains(byHand, n) {
+			asks = append(asks, "kubectl helenus repair "+n+" --reason '...'")
+		}
+	}
+	if len(asks) > 0 {
+		return ": " + words.List(asks, 3)
+	}
+	return ". The operator repairs it by itself: wait for that, and bring up the nodes that are down"
 }

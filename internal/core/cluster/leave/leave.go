@@ -64,7 +64,7 @@ func (l leaver) due(v *assess.View) *procedure.Proposal {
 	p.Refusals = append(p.Refusals, guard.Check(guard.Leaving{
 		Snapshot: v.Snapshot, Leavers: namesOf(queue),
 		Stay: slices.DeleteFunc(slices.Clone(v.Members()), v.Leaves), View: view, Ring: now,
-		Keyspaces: assess.KeyspacesOf(view),
+		Keyspaces: assess.KeyspacesOf(view), RepairByHand: v.RepairByHand,
 	}, l.rules.Leaving...)...)
 	p.Open = func() (*procedure.Opening, []guard.Refusal) { return open(v, view, queue[0]), nil }
 	return p

@@ -42,7 +42,7 @@ func (p *pass) repairsFirst(others []string) []guard.Refusal {
 	}
 	return []guard.Refusal{{Reason: v1alpha1.BlockedRepairDue, Until: "it is repaired", Finding: guard.Finding{
 		Nodes: due, Message: fmt.Sprintf("node %s must be repaired before another one loses its data with its "+
-			"pod: kubectl helenus repair %s --reason '...'", words.List(due, 3), due[0])}}}
+			"pod%s", words.List(due, 3), guard.RepairBy(due, p.RepairByHand))}}}
 }
 
 // NextRenewed is the member that an open roll-out is to bring into a new pod, and that loses its

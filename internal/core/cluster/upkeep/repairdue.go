@@ -31,6 +31,7 @@ func (k *Keeper) RepairsDue() plan.Result {
 	k.noteRepairsDue()
 	scheduled := repair.Scheduled(k.View)
 	k.forgetRepaired(scheduled)
+	var byHand []string
 	for _, r := range repairReasons {
 		var asks, waits, leftOut []string
 		percent := 100
@@ -56,8 +57,10 @@ func (k *Keeper) RepairsDue() plan.Result {
 					"has or whose replication is not understood", words.List(slices.Compact(leftOut), 3))
 			}
 			k.draft.Recommend(string(v1alpha1.OperationRepair), asks, message)
+			byHand = append(byHand, asks...)
 		}
 	}
+	k.View = k.Recommending(byHand)
 	return plan.Nothing()
 }
 
