@@ -143,6 +143,7 @@ func latestBefore(ctx context.Context, in store.Store, of *v1alpha1.Restore) (fo
 	err error) {
 	at, cluster := cmp.Or(of.LatestBefore, of.PointInTime).Time, string(of.Source.UID)
 	var keys []string
+	var lacking *format.Backup
 	if err := in.List(ctx, format.BackupPrefix(cluster), func(o store.Object) error {
 		keys = append(keys, o.Key)
 		return nil
@@ -157,10 +158,14 @@ func latestBefore(ctx context.Context, in store.Store, of *v1alpha1.Restore) (fo
 		if b == nil {
 			return nil, problem, err
 		}
-		if restores.Before(b, at) {
+		if !restores.Before(b, at) {
+			continue
+		}
+		if of.PointInTime == nil || len(b.LeftOut) == 0 {
 			found = b
 			break
 		}
+		lacking = cmp.Or(lacking, b) // the logs of all nodes go on from one that has all
 	}
 	if of.PointInTime == nil {
 		if found == nil {
@@ -172,7 +177,12 @@ func latestBefore(ctx context.Context, in store.Store, of *v1alpha1.Restore) (fo
 	if err != nil {
 		return nil, "", err //nolint:wrapcheck // it says what it is about
 	}
-	return found, restores.Uncovered(found, logs, at), nil
+	problem = restores.Uncovered(found, logs, at)
+	if problem != "" && lacking != nil {
+		problem += fmt.Sprintf("; backup %s, which is later, is not taken for it: %s", lacking.ID,
+			restores.Lacks(lacking))
+	}
+	return found, problem, nil
 }
 
 // noneBefore says which backups there are instead of one from before a time.

@@ -36,6 +36,10 @@ func TestWhichBackupIsReadForATime(t *testing.T) {
 		put(format.BackupKey(uid, id), fmt.Sprintf(`{"version": 1, "id": %q, "takenAt": %q, "skew": 60000000000,
 			"nodes": [{"name": "a", "hostID": "h"}]}`, id, at(minute+1).Format(time.RFC3339)))
 	}
+	id := at(30).Format("20060102T150405Z") + "-1"
+	put(format.BackupKey(uid, id), fmt.Sprintf(`{"version": 1, "id": %q, "takenAt": %q, "skew": 60000000000,
+		"nodes": [{"name": "a", "hostID": "h"}], "leftOut": [{"name": "b", "hostID": "i"}]}`, id,
+		at(31).Format(time.RFC3339)))
 	put(format.CoveredKey(uid, "h", format.Interval{From: at(5), To: at(50)}), "")
 	asked := func(minute int) *v1alpha1.Restore {
 		return &v1alpha1.Restore{Source: v1alpha1.RestoreSource{UID: uid}, PointInTime: &metav1.Time{Time: at(minute)}}
@@ -43,13 +47,23 @@ func TestWhichBackupIsReadForATime(t *testing.T) {
 	for minute, want := range map[int]string{12: "20260301T031000Z-1", 21: "20260301T031000Z-1",
 		39: "20260301T032000Z-1",
 		42: "20260301T034000Z-1", 11: "", 1: "", 55: ""} {
+		// the one of 30 lacks a node
 		found, problem, err := latestBefore(t.Context(), d, asked(minute))
 		if err != nil || (problem == "") != (want != "") || want != "" && found.ID != want {
 			t.Errorf("at %d: %v, %q, %v; want %q", minute, found, problem, err, want)
 		}
 	}
-	for minute, want := range map[int]string{12: "20260301T031000Z-1", 42: "20260301T034000Z-1",
-		11: "20260301T030000Z-1", 55: "20260301T034000Z-1", 2: "20260301T030000Z-1", 1: ""} {
+	const lacking = "33333333-0000-4000-8000-000000000003"
+	put(format.BackupKey(lacking, id), fmt.Sprintf(`{"version": 1, "id": %q, "takenAt": %q, "leftOut": [{"name": "b"}]}`,
+		id, at(31).Format(time.RFC3339)))
+	r := asked(42)
+	r.Source.UID = lacking
+	if _, problem, err := latestBefore(t.Context(), d, r); err != nil || !strings.HasSuffix(problem,
+		"; backup "+id+", which is later, is not taken for it: it lacks nodes that were down: b") {
+		t.Errorf("%q, %v", problem, err)
+	}
+	for minute, want := range map[int]string{12: "20260301T031000Z-1", 39: "20260301T033000Z-1",
+		42: "20260301T034000Z-1", 11: "20260301T030000Z-1", 55: "20260301T034000Z-1", 2: "20260301T030000Z-1", 1: ""} {
 		r := asked(minute)
 		r.LatestBefore, r.PointInTime = r.PointInTime, nil
 		found, problem, err := latestBefore(t.Context(), d, r)

@@ -255,6 +255,9 @@ type Backup struct {
 	// SchemaVersion is the one that all nodes had before and after.
 	SchemaVersion string `json:"schemaVersion"`
 	Nodes         []Node `json:"nodes"`
+	// LeftOut are the other members of the ring, which were down: nothing of them is in the backup,
+	// and the others have a quorum of each range. No ring of its shape can be made from it.
+	LeftOut []Node `json:"leftOut,omitempty"`
 	// Bytes of all files.
 	Bytes int64 `json:"bytes"`
 	// Spec is that of the CassandraCluster, as JSON.

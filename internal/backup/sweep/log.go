@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +19,9 @@ const unused = 7 * 24 * time.Hour
 const askedFor = "20060102T150405Z"
 
 // Log deletes what no restore to a time of the retention reads of the commit logs of a cluster:
-// what was written before the latest backup from before that, or, if there is none, before the
-// oldest one. Retention is 0 where logs are not kept any more. Unread fails while a log may be
-// read.
+// what was written before the latest backup from before that which has all nodes, or, if there is
+// none, before the oldest one. Retention is 0 where logs are not kept any more. Unread fails while
+// a log may be read.
 func Log(ctx context.Context, s store.Store, cluster string, retention time.Duration, now time.Time,
 	unread func(context.Context) error) error {
 	if retention == 0 {
@@ -32,10 +33,18 @@ func Log(ctx context.Context, s store.Store, cluster string, retention time.Dura
 	}
 	from := now.Add(-retention)
 	keep := from
-	for _, key := range keys {
+	for _, key := range slices.Backward(keys) {
 		asked, err := time.Parse(askedFor, format.BackupOf(key)[:min(len(askedFor), len(format.BackupOf(key)))])
-		if err == nil && !asked.After(from) {
+		if err != nil || asked.After(from) {
+			continue
+		}
+		b, err := Read[format.Backup](ctx, s, key)
+		if err == nil && len(b.LeftOut) == 0 {
 			keep = asked // it was taken later
+			break
+		}
+		if err != nil && !errors.Is(err, format.ErrDamaged) {
+			return err
 		}
 	}
 	old := keep.Add(-skew) // as Fetch of the archive reads it

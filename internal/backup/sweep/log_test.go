@@ -22,26 +22,34 @@ func TestLogsAreSwept(t *testing.T) {
 		segments map[string][]time.Duration
 		unread   error
 		left     []string
-		from     time.Duration // ago; since when the log is covered that began 20 days ago
+		from     time.Duration   // ago; since when the log is covered that began 20 days ago
+		lacking  []time.Duration // backups that were taken without a node
 	}{
 		"the backup before the retention counts": {3 * day, []time.Duration{9 * day, 5 * day, 4 * day, day},
 			map[string][]time.Duration{"a": {5 * day}, "b": {5 * day, 4*day - time.Minute}, "c": {2 * day}}, nil,
-			[]string{"b", "c"}, 4 * day},
+			[]string{"b", "c"}, 4 * day, nil},
+		"one without a node is none": {3 * day, []time.Duration{5 * day},
+			map[string][]time.Duration{"a": {6 * day}, "b": {5*day - time.Minute}}, nil, []string{"b"}, 5 * day,
+			[]time.Duration{4 * day}},
 		"clocks differ": {3 * day, []time.Duration{4 * day},
 			map[string][]time.Duration{"a": {4*day + 16*time.Minute}, "b": {4*day + 14*time.Minute}}, nil,
-			[]string{"b"}, 4 * day},
+			[]string{"b"}, 4 * day, nil},
 		"no backup is that old": {3 * day, []time.Duration{day},
-			map[string][]time.Duration{"a": {4 * day}, "b": {2 * day}}, nil, []string{"b"}, 3 * day},
+			map[string][]time.Duration{"a": {4 * day}, "b": {2 * day}}, nil, []string{"b"}, 3 * day, nil},
 		"a ring is made of it": {3 * day, []time.Duration{4 * day}, map[string][]time.Duration{"a": {5 * day}},
-			errors.New("read"), []string{"a"}, 20 * day},
+			errors.New("read"), []string{"a"}, 20 * day, nil},
 		"none is kept any more": {0, nil, map[string][]time.Duration{"a": {8 * day}, "b": {6 * day}}, nil,
-			[]string{"b"}, 7 * day},
-		"nothing is old": {3 * day, nil, map[string][]time.Duration{"a": {day}}, nil, []string{"a"}, 20 * day},
+			[]string{"b"}, 7 * day, nil},
+		"nothing is old": {3 * day, nil, map[string][]time.Duration{"a": {day}}, nil, []string{"a"}, 20 * day, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSwept(t)
 			for _, age := range c.backups {
-				s.write(format.BackupKey("c", s.now.Add(-age).Format(askedFor)+"-1"), "{}", age)
+				s.write(format.BackupKey("c", s.now.Add(-age).Format(askedFor)+"-1"), `{"version":1}`, age)
+			}
+			for _, age := range c.lacking {
+				s.write(format.BackupKey("c", s.now.Add(-age).Format(askedFor)+"-1"),
+					`{"version":1,"leftOut":[{"name":"n"}]}`, age)
 			}
 			for segment, ages := range c.segments {
 				for i, age := range ages {

@@ -181,6 +181,10 @@ func TestWhatCannotBeRestored(t *testing.T) {
 			d.Nodes = d.Nodes[1:]
 			w.snapshot.Cluster.Spec.Bootstrap.Restore.Roles = v1alpha1.RolesRestore
 		}, "bootstrap.restore.roles Restore needs the shape of the backup: its rack dc1/r1 has 0 nodes"},
+		"roles and a node that was down": {func(w *world, d *format.Backup) {
+			d.Nodes, d.LeftOut = d.Nodes[1:], d.Nodes[:1]
+			w.snapshot.Cluster.Spec.Bootstrap.Restore.Roles = v1alpha1.RolesRestore
+		}, "bootstrap.restore.roles Restore needs the shape of the backup: it lacks nodes that were down: "},
 		"a time and another shape": {func(w *world, d *format.Backup) {
 			d.Nodes[1].Tokens = append(d.Nodes[1].Tokens, "5")
 			r, at := w.snapshot.Cluster.Spec.Bootstrap.Restore, metav1.NewTime(w.now)
@@ -245,6 +249,38 @@ func smaller(t *testing.T) *world {
 	}
 	d.Replication = map[string]map[string]string{"shop": {"class": "NetworkTopologyStrategy", "east": "5"}}
 	return w
+}
+
+// Of a backup that was taken without a node all rows are streamed to their owners, also where the
+// spec has as many nodes as it.
+func TestARingIsMadeFromABackupWithoutANode(t *testing.T) {
+	for _, asMany := range []bool{false, true} {
+		w := restoring(t, 1, 1, 1)
+		d := w.snapshot.Backup.Description
+		if d.LeftOut = d.Nodes[:1]; asMany {
+			d.LeftOut = []format.Node{{Name: "old", HostID: "old", Datacenter: "dc1", Rack: "r1", Tokens: []string{"7"}}}
+		} else {
+			d.Nodes = d.Nodes[1:]
+		}
+		seen := map[string]*v1alpha1.JoinTicket{}
+		for range 20 {
+			w.pass()
+			for _, n := range w.snapshot.Records() {
+				if j := n.Record.Spec.Join; j != nil {
+					seen[n.Name] = j
+				}
+			}
+		}
+		for name, j := range seen {
+			if j.Restore.HostID != d.Nodes[0].HostID || len(j.Restore.Datacenters) != 1 ||
+				slices.Equal(j.Tokens, d.Nodes[0].Tokens) {
+				t.Errorf("%s has %+v", name, j)
+			}
+		}
+		if len(seen) != 3 {
+			t.Errorf("%d tickets", len(seen))
+		}
+	}
 }
 
 // A ring of another shape gets fresh tokens and the schema; its nodes are members, and open to

@@ -26,11 +26,17 @@ const (
 type damage struct {
 	names, datacenters map[string]string
 
-	ring   *ring.Ring
-	placed map[string]ring.Placement // by keyspace
+	placed map[string]placed // by keyspace
 	// harmed are the nodes, by host id, of which files of a keyspace or of a table are damaged, by
-	// the name of these; by an empty one those whose manifest is.
+	// the name of these; by an empty one those of which nothing can be read: whose manifest is
+	// damaged, or which the backup was taken without.
 	harmed map[string]map[string]bool
+}
+
+// placed is who has the copies of each range. Apart: a quorum is of each datacenter, else of all.
+type placed struct {
+	ring.Placement
+	apart bool
 }
 
 // Damaged are the tables of nodes of which files are missing or damaged, with the nodes of the
@@ -69,6 +75,10 @@ func Damaged(b *format.Backup, files []facts.DamagedFile) []v1alpha1.DamagedTabl
 // that every write that was acknowledged by a quorum is on one that is left.
 func LeaveOut(b *format.Backup, files []facts.DamagedFile) (string, error) {
 	d := newDamage(b, files)
+	are := "files of %s are damaged"
+	if len(b.LeftOut) > 0 {
+		are += " or not in the backup"
+	}
 	var out []string
 	for _, f := range files {
 		table := f.Keyspace + "." + f.Table
@@ -76,29 +86,86 @@ func LeaveOut(b *format.Backup, files []facts.DamagedFile) (string, error) {
 		if !known || placed.Len() == 0 || d.names[f.HostID] == "" {
 			return "", fmt.Errorf("the backup does not say who had copies of what node %s had of %s", f.HostID, table)
 		}
-		for i := range placed.Len() {
-			copies, missing := map[string]int{}, map[string][]string{} // by datacenter
-			for _, replica := range placed.Replicas(i) {
-				id := placed.Node(replica)
-				dc := d.datacenters[id]
-				if copies[dc]++; d.harmed[table][id] {
-					missing[dc] = append(missing[dc], d.names[id])
-				}
-			}
-			for dc, of := range missing {
-				if most := (copies[dc] - 1) / 2; len(of) > most {
-					slices.Sort(of)
-					return "", fmt.Errorf("range %s of %s has %s in datacenter %s, and files of %s are damaged: %d "+
-						"may be left out (RF - quorum), so that each write that a quorum has acknowledged is on "+
-						"another", placed.Range(i), table, words.Plural(copies[dc], "replica"), dc,
-						strings.Join(of, ", "), most)
-				}
-			}
+		if err := d.spares(f.Keyspace, table, are); err != nil {
+			return "", err
 		}
 		out = append(out, d.names[f.HostID]+" had of "+table)
 	}
 	return fmt.Sprintf("%s%s: files of it are damaged, and others have a quorum of each range", without,
 		words.List(out, 8)), nil
+}
+
+// Uncopied is why keyspaces cannot be backed up without the copies of some members of a ring, by
+// their host ids; nil if they can, by the rule of LeaveOut. Names are those of all members.
+func Uncopied(view *facts.Ring, names map[string]string, without []string, keyspaces []ring.Keyspace) error {
+	d, alike := &damage{names: names, harmed: map[string]map[string]bool{"": {}}}, map[string]bool{}
+	keyspaces = slices.DeleteFunc(slices.Clone(keyspaces), func(k ring.Keyspace) bool {
+		known := alike[k.Replication.String()]
+		alike[k.Replication.String()] = true
+		return known
+	})
+	if err := d.place(view.Nodes(), keyspaces); err != nil {
+		return err
+	}
+	for _, id := range without {
+		if d.datacenters[id] == "" {
+			return fmt.Errorf("the ring does not say which ranges node %s has", names[id])
+		}
+		d.harmed[""][id] = true
+	}
+	for _, k := range keyspaces {
+		if err := d.spares(k.Name, "keyspace "+k.Name, "those of %s do not count"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LeavesOut is why keyspaces of a backup are not covered without the nodes that it leaves out; nil
+// if they are.
+func LeavesOut(b *format.Backup, keyspaces []string) error {
+	d := newDamage(b, nil)
+	for _, name := range keyspaces {
+		_, known := d.placed[name]
+		switch {
+		case b.Replication[name] == nil: // each node has its own
+			continue
+		case !known:
+			return fmt.Errorf("nobody says who has copies of keyspace %s", name)
+		}
+		if err := d.spares(name, "keyspace "+name, "those of %s do not count"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spares is an error if of a range of a keyspace too many copies of what is asked for are missing.
+// Are says, about nodes, what is wrong with these.
+func (d *damage) spares(keyspace, what, are string) error {
+	placed := d.placed[keyspace]
+	for i := range placed.Len() {
+		copies, missing := map[string]int{}, map[string][]string{} // by datacenter
+		for _, replica := range placed.Replicas(i) {
+			id, dc := placed.Node(replica), ""
+			if placed.apart {
+				dc = " in datacenter " + d.datacenters[id]
+			}
+			if copies[dc]++; d.harmed[""][id] || d.harmed[what][id] {
+				missing[dc] = append(missing[dc], d.names[id])
+			}
+		}
+		for _, dc := range slices.Sorted(maps.Keys(missing)) {
+			of := missing[dc]
+			if most := (copies[dc] - 1) / 2; len(of) > most {
+				slices.Sort(of)
+				return fmt.Errorf("range %s of %s has %s%s, and "+are+": %d may be left out (RF - quorum), so that "+
+					"each write that a quorum has acknowledged is on another", placed.Range(i), what,
+					words.Plural(copies[dc], "replica"), dc, strings.Join(of, ", "), most)
+			}
+		}
+	}
+	return nil
 }
 
 // Without is the end of what a node says that has left out such files; empty if none has.
@@ -110,11 +177,10 @@ func Without(message string) string {
 }
 
 func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
-	d := &damage{names: map[string]string{}, datacenters: map[string]string{},
-		placed: map[string]ring.Placement{}, harmed: map[string]map[string]bool{}}
+	d := &damage{names: map[string]string{}, harmed: map[string]map[string]bool{"": {}}}
 	var nodes []ring.Node
-	for _, n := range b.Nodes {
-		d.names[n.HostID], d.datacenters[n.HostID] = n.Name, n.Datacenter
+	for _, n := range slices.Concat(b.Nodes, b.LeftOut) {
+		d.names[n.HostID] = n.Name
 		of := ring.Node{ID: n.HostID, Datacenter: n.Datacenter, Rack: n.Rack}
 		for _, text := range n.Tokens {
 			if token, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -123,17 +189,19 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 		}
 		nodes = append(nodes, of)
 	}
-	var err error
-	if d.ring, err = ring.New(nodes); err == nil {
-		for keyspace, options := range b.Replication {
-			options = maps.Clone(options)
-			class := options["class"]
-			delete(options, "class")
-			if replication, err := ring.OfOptions(class, options); err == nil {
-				d.placed[keyspace] = d.ring.Place(replication)
-			}
+	for _, n := range b.LeftOut {
+		d.harmed[""][n.HostID] = true
+	}
+	var keyspaces []ring.Keyspace
+	for name, options := range b.Replication {
+		options = maps.Clone(options)
+		strategy := options[class]
+		delete(options, class)
+		if replication, err := ring.OfOptions(strategy, options); err == nil {
+			keyspaces = append(keyspaces, ring.Keyspace{Name: name, Replication: replication})
 		}
 	}
+	_ = d.place(nodes, keyspaces) // then nobody knows who has copies
 	for _, f := range files {
 		of := []string{""}
 		if f.Keyspace != "" {
@@ -147,6 +215,22 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 		}
 	}
 	return d
+}
+
+// place the copies of keyspaces on nodes.
+func (d *damage) place(nodes []ring.Node, keyspaces []ring.Keyspace) error {
+	d.datacenters, d.placed = map[string]string{}, map[string]placed{}
+	for _, n := range nodes {
+		d.datacenters[n.ID] = n.Datacenter
+	}
+	all, err := ring.New(nodes)
+	if err != nil {
+		return fmt.Errorf("read the ring: %w", err)
+	}
+	for _, k := range keyspaces {
+		d.placed[k.Name] = placed{all.Place(k.Replication), k.Replication.Strategy() == ring.NetworkTopologyStrategy}
+	}
+	return nil
 }
 
 // cover finds who else has the ranges of a table of a node; of all its keyspaces without a

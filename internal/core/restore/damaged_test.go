@@ -64,7 +64,8 @@ func TestDamaged(t *testing.T) {
 // All that nodes had of a table is left out if, in each datacenter, a quorum of each range is left.
 func TestLeaveOut(t *testing.T) {
 	b := &format.Backup{Replication: map[string]map[string]string{"local": {"class": "LocalStrategy"},
-		"simple": {"class": "SimpleStrategy", "replication_factor": "1"}}}
+		"simple": {"class": "SimpleStrategy", "replication_factor": "1"},
+		"wide":   {"class": "SimpleStrategy", "replication_factor": "3"}}}
 	for i, id := range strings.Split("abcdefg", "") {
 		b.Nodes = append(b.Nodes, format.Node{HostID: id, Name: "n-" + id, Datacenter: "dc1", Rack: "r-" + id,
 			Tokens: []string{fmt.Sprint(i * 100)}})
@@ -87,6 +88,8 @@ func TestLeaveOut(t *testing.T) {
 		"a/rf9.t b/rf9.t c/rf9.t": "has 6 replicas in datacenter dc1, and files of n-a, n-b, n-c are damaged: 2 may be",
 		"g/rf3.t":                 "datacenter dc2, and files of n-g are damaged: 0 may be left out",
 		"a/simple.t":              "0 may be left out",
+		"a/wide.t":                "", // of all datacenters together
+		"a/wide.t g/wide.t":       "has 3 replicas, and files of n-a, n-g are damaged: 1 may be left out",
 		"a/local.t":               "does not say who had copies",
 		"a/other.t":               "does not say who had copies",
 		"x/rf3.t":                 "does not say who had copies of what node x had of rf3.t",
@@ -107,5 +110,38 @@ func TestLeaveOut(t *testing.T) {
 			Without("done"+got) != got || Without("done") != "") {
 			t.Errorf("%s: %q", text, got)
 		}
+	}
+}
+
+// A node that the backup was taken without counts as one whose files are all damaged.
+func TestWithoutANode(t *testing.T) {
+	b := &format.Backup{Replication: map[string]map[string]string{
+		"two":   {"class": "NetworkTopologyStrategy", "dc1": "2"},
+		"three": {"class": "NetworkTopologyStrategy", "dc1": "3"}}}
+	for i, id := range []string{"a", "b", "c", "d"} {
+		b.Nodes = append(b.Nodes, format.Node{HostID: id, Name: "n-" + id, Datacenter: "dc1", Rack: "r-" + id,
+			Tokens: []string{fmt.Sprint(i * 100)}})
+	}
+	b.Nodes, b.LeftOut = b.Nodes[:3], b.Nodes[3:]
+	if err := LeavesOut(b, []string{"three", "system_schema"}); err != nil {
+		t.Error(err)
+	}
+	err := LeavesOut(b, []string{"two"})
+	if err == nil || !strings.Contains(err.Error(), "of keyspace two has 2 replicas in datacenter dc1, and those of n-d do "+
+		"not count: 0 may be left out") {
+		t.Error(err)
+	}
+	file := facts.DamagedFile{HostID: "a", Node: "n-a", Keyspace: "three", Table: "t"}
+	if _, err := LeaveOut(b, []facts.DamagedFile{file}); err == nil ||
+		!strings.Contains(err.Error(), "files of n-a, n-d are damaged or not in the backup: 1 may be left out") {
+		t.Error(err)
+	}
+	file.Keyspace = "two"
+	if got := Damaged(b, []facts.DamagedFile{file})[0]; got.Uncovered != 1 || !slices.Equal(got.CoveredBy, []string{"n-b"}) {
+		t.Errorf("%+v", got)
+	}
+	b.LeftOut[0].Tokens = nil
+	if err := LeavesOut(b, []string{"three"}); err == nil || !strings.Contains(err.Error(), "nobody says who has copies") {
+		t.Error(err)
 	}
 }

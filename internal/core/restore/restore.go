@@ -89,6 +89,9 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 // Shape says where the nodes of a cluster and those of a backup differ. If they do, the rows are
 // streamed to their new owners.
 func Shape(wanted []render.Wanted, backup *format.Backup) []string {
+	if lacks := Lacks(backup); lacks != "" {
+		return []string{lacks}
+	}
 	var out []string
 	from, to := byPlace(backup), map[place]int{}
 	tokens := map[string]int{} // of each datacenter
@@ -114,6 +117,18 @@ func Shape(wanted []render.Wanted, backup *format.Backup) []string {
 		}
 	}
 	return out
+}
+
+// Lacks says which nodes a backup was taken without; empty if it has all.
+func Lacks(backup *format.Backup) string {
+	if len(backup.LeftOut) == 0 {
+		return ""
+	}
+	var names []string
+	for _, n := range backup.LeftOut {
+		names = append(names, n.Name)
+	}
+	return "it lacks nodes that were down: " + words.List(names, 8)
 }
 
 // compatibility is the place of the mode that any node of the source had, of those of
