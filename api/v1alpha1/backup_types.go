@@ -154,13 +154,14 @@ type BackupPhase string
 const (
 	// BackupPending – it has not begun.
 	BackupPending BackupPhase = "Pending"
-	// BackupSnapshotting – every node keeps what it has now.
+	// BackupSnapshotting – every node that is not left out keeps what it has now.
 	BackupSnapshotting BackupPhase = "Snapshotting"
 	// BackupUploading – every node puts that into the store.
 	BackupUploading BackupPhase = "Uploading"
 	// BackupVerifying – a node looks for what the others have put there, and describes it.
 	BackupVerifying BackupPhase = "Verifying"
-	// BackupComplete – the store has what every node kept, and its description.
+	// BackupComplete – the store has what every node kept that was not left out, and its
+	// description.
 	BackupComplete BackupPhase = "Complete"
 	// BackupIncomplete – some nodes have failed: there is no description, and nothing to restore.
 	BackupIncomplete BackupPhase = "Incomplete"
@@ -235,6 +236,10 @@ type CassandraBackupStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// Restorable is what can be made from it. It is there once the backup is Complete.
+	// +optional
+	Restorable *Restorable `json:"restorable,omitempty"`
+
 	// Verified is what the last verification has found in the store.
 	// +optional
 	Verified *BackupVerified `json:"verified,omitempty"`
@@ -245,6 +250,21 @@ type CassandraBackupStatus struct {
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=1000
 	Nodes []BackupNode `json:"nodes,omitempty"`
+}
+
+// Restorable is what can be made from a backup.
+type Restorable struct {
+	// SameShape says that a ring of the shape of the source can be made from it: each node has its
+	// own part of the backup. It is false if nodes were left out; a ring of another shape, and
+	// tables of a ring that serves clients, can be made from such a backup, too.
+	// +required
+	SameShape bool `json:"sameShape"`
+
+	// Ranges of all keyspaces of the backup of which it has a quorum of the copies at least, or all
+	// where a quorum is all: always 100%, since what has less is not Complete.
+	// +required
+	// +kubebuilder:validation:MaxLength=4
+	Ranges string `json:"ranges"`
 }
 
 // AnnotationVerify of a CassandraBackup has it verified: the percentage of files that are read
@@ -401,7 +421,7 @@ type BackupArguments struct {
 	Bandwidth int64 `json:"bandwidth,omitempty"`
 
 	// Members are the host ids of all nodes of the backup: CompleteBackup looks for what each has
-	// put there.
+	// put there that is not of LeftOut.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
@@ -409,10 +429,32 @@ type BackupArguments struct {
 	// +kubebuilder:validation:items:MaxLength=36
 	Members []string `json:"members,omitempty"`
 
+	// LeftOut are the nodes of Members that the backup is taken without. CompleteBackup writes down
+	// which ranges they have, and refuses it if these are not covered.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=1000
+	LeftOut []LeftOutNode `json:"leftOut,omitempty"`
+
 	// ClusterSpec is the spec of the CassandraCluster as JSON, which CompleteBackup writes down.
 	// +optional
 	// +kubebuilder:validation:MaxLength=131072
 	ClusterSpec string `json:"clusterSpec,omitempty"`
+}
+
+// LeftOutNode is one that a backup is taken without.
+type LeftOutNode struct {
+	// Node is the name of the CassandraNode.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Node string `json:"node"`
+
+	// HostID of the member.
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	HostID string `json:"hostID"`
 }
 
 // MaxClusterSpec bounds the JSON in BackupArguments.

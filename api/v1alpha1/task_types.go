@@ -268,7 +268,7 @@ const BackupTagPrefix = "helenus-backup-"
 // +kubebuilder:validation:MaxLength=64
 type TaskPhase string
 
-// The phases. Succeeded and Failed are final.
+// The phases. Succeeded, Failed and LeftOut are final.
 const (
 	// TaskPending – it has not begun.
 	TaskPending TaskPhase = "Pending"
@@ -278,10 +278,13 @@ const (
 	TaskSucceeded TaskPhase = "Succeeded"
 	// TaskFailed – over, and not done: on some node at least.
 	TaskFailed TaskPhase = "Failed"
+	// TaskLeftOut – a backup is taken without the node, which is down: the others have a quorum of
+	// each of its ranges.
+	TaskLeftOut TaskPhase = "LeftOut"
 )
 
 // Final says that it does not change any more.
-func (p TaskPhase) Final() bool { return p == TaskSucceeded || p == TaskFailed }
+func (p TaskPhase) Final() bool { return p == TaskSucceeded || p == TaskFailed || p == TaskLeftOut }
 
 // CassandraTaskStatus is how far a task has come.
 type CassandraTaskStatus struct {

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"hash/maphash"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
+	"helenus.io/helenus/internal/core/restore"
 	"helenus.io/helenus/internal/core/ring"
 )
 
@@ -525,9 +527,16 @@ func completeBackup(ctx context.Context, t *task) (string, error) {
 	if a.ClusterSpec != "" {
 		b.Spec = json.RawMessage(a.ClusterSpec)
 	}
+	if err := t.leaveOut(ctx, b); err != nil {
+		return "", err
+	}
+	members := slices.DeleteFunc(slices.Clone(a.Members), func(id string) bool {
+		return slices.ContainsFunc(a.LeftOut, func(n v1alpha1.LeftOutNode) bool { return n.HostID == id })
+	})
 	var last time.Time
-	for i, member := range a.Members {
-		t.Say(i, len(a.Members), fmt.Sprintf("%d of %d manifests are there", i, len(a.Members)))
+	keyspaces := map[string]bool{}
+	for i, member := range members {
+		t.Say(i, len(members), fmt.Sprintf("%d of %d manifests are there", i, len(members)))
 		m, err := sweep.Read[format.Manifest](ctx, to, format.ManifestKey(b.Cluster.UID, a.ID, member))
 		switch {
 		case err != nil:
@@ -542,12 +551,46 @@ func completeBackup(ctx context.Context, t *task) (string, error) {
 		if m.TakenAt.After(last) {
 			last = m.TakenAt
 		}
+		for _, table := range m.Tables {
+			keyspaces[table.Keyspace] = true
+		}
 		_, size := m.Content()
 		b.Nodes, b.Bytes = append(b.Nodes, m.Node), b.Bytes+size
+	}
+	if len(b.LeftOut) > 0 {
+		if err := restore.LeavesOut(b, slices.Sorted(maps.Keys(keyspaces))); err != nil {
+			return "", err
+		}
 	}
 	b.Skew = last.Sub(b.TakenAt)
 	return fmt.Sprintf("%d manifests are there, and the description of the backup", len(b.Nodes)),
 		putObject(ctx, to, format.BackupKey(b.Cluster.UID, a.ID), b)
+}
+
+// leaveOut writes into the description of a backup where in the ring the members are that it is
+// taken without.
+func (t *task) leaveOut(ctx context.Context, b *format.Backup) error {
+	leftOut := t.arguments.Backup.LeftOut
+	if len(leftOut) == 0 {
+		return nil
+	}
+	view, err := t.Ring(ctx)
+	if err != nil {
+		return err
+	}
+	for _, of := range leftOut {
+		e, known := view.ByHostID(of.HostID)
+		if !known || !e.Member() {
+			return fmt.Errorf("node %s is no member of the ring any more: nobody says which ranges it had", of.Node)
+		}
+		n := format.Node{Name: of.Node, HostID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack,
+			CassandraVersion: e.Release}
+		for _, token := range e.Tokens {
+			n.Tokens = append(n.Tokens, strconv.FormatInt(token, 10))
+		}
+		b.LeftOut = append(b.LeftOut, n)
+	}
+	return nil
 }
 
 // putObject writes one, unless it is there: an attempt before has said the same.

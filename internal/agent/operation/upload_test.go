@@ -356,6 +356,63 @@ func TestCompleteBackupComesLast(t *testing.T) {
 	}
 }
 
+// What a backup is taken without is in its description, with its place in the ring, if the others
+// have a quorum of each range.
+func TestCompleteBackupWithoutANode(t *testing.T) {
+	other, down := strings.ReplaceAll(member, "a", "b"), strings.ReplaceAll(member, "a", "d")
+	for name, c := range map[string]struct {
+		shop, down string
+		want       string
+	}{
+		"others have it":         {"NetworkTopologyStrategy {dc1=3}", down, ""},
+		"a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", down, "of keyspace shop has 2 replicas in datacenter dc1"},
+		"it is no member": {"NetworkTopologyStrategy {dc1=3}", strings.ReplaceAll(member, "a", "e"),
+			"node orders-dc1-r3-0 is no member of the ring any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBacked(t)
+			view, err := b.host.Ring(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			view.Keyspaces["shop"] = c.shop
+			for i, id := range []string{other, down} {
+				view.Endpoints = append(view.Endpoints, facts.Endpoint{HostID: id, Datacenter: "dc1",
+					Rack: fmt.Sprint("r", i+2), Status: facts.StatusNormal, Tokens: []int64{int64(100 * (i + 1))}})
+			}
+			b.host.Ring = func(context.Context) (*facts.Ring, error) { return view, nil }
+			if _, err := b.run(v1alpha1.OperationUpload, v1alpha1.BackupArguments{}); err != nil {
+				t.Fatal(err)
+			}
+			m, err := sweep.Read[format.Manifest](t.Context(), b.to, format.ManifestKey(uid, "b-1", member))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Node = format.Node{Name: "orders-dc1-r2-0", HostID: other, Datacenter: "dc1", Rack: "r2", Tokens: []string{"100"}}
+			if err := putObject(t.Context(), b.to, format.ManifestKey(uid, "b-1", other), m); err != nil {
+				t.Fatal(err)
+			}
+			_, err = b.run(v1alpha1.OperationCompleteBackup, v1alpha1.BackupArguments{
+				Members: []string{member, other, c.down},
+				LeftOut: []v1alpha1.LeftOutNode{{Node: "orders-dc1-r3-0", HostID: c.down}}})
+			d, none := sweep.Read[format.Backup](t.Context(), b.to, format.BackupKey(uid, "b-1"))
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(none, store.ErrNotFound) {
+					t.Errorf("%v, %v", err, none)
+				}
+				return
+			}
+			if err := errors.Join(err, none); err != nil {
+				t.Fatal(err)
+			}
+			if of := d.LeftOut; len(d.Nodes) != 2 || len(of) != 1 || of[0].Name != "orders-dc1-r3-0" || of[0].HostID != down ||
+				of[0].Rack != "r3" || !slices.Equal(of[0].Tokens, []string{"200"}) {
+				t.Errorf("description %+v", d)
+			}
+		})
+	}
+}
+
 // marks blobs as garbage, as the operator does.
 func (b *backed) marks(contents ...string) {
 	b.t.Helper()

@@ -82,7 +82,8 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 	const uid, id, content = "cluster-1", "20260301T030000Z-1", "rows"
 	sum := sha256.Sum256([]byte(content))
 	node := format.Node{Name: "orders-0", HostID: "host-1", Tokens: []string{"-1", "9"}}
-	b := format.Backup{Version: format.Version, ID: id, Nodes: []format.Node{node}}
+	b := format.Backup{Version: format.Version, ID: id, Nodes: []format.Node{node},
+		LeftOut: []format.Node{{Name: "orders-1", HostID: "host-2", Tokens: []string{"5"}}}}
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,8 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 			continue
 		}
 		got, err := os.ReadFile(filepath.Join(target, "orders-0/shop/carts-2/.by_name/nb-1-big-Data.db"))
-		if string(got) != content || err != nil || !strings.Contains(string(out), "orders-0 host-1 -1,9") {
+		if string(got) != content || err != nil || !strings.Contains(string(out), "orders-0 host-1 -1,9") ||
+			!strings.Contains(string(out), "orders-1 was down") {
 			t.Errorf("%q, %v, %s", got, err, out)
 		}
 	}

@@ -262,6 +262,128 @@ func TestABackupWaitsForEveryMember(t *testing.T) {
 	}
 }
 
+// A member that is down for long is left out, if the others have a quorum of each range of what is
+// backed up; else the backup waits, and says why.
+func TestABackupLeavesOutAMember(t *testing.T) {
+	const rf3, rf2, rf1 = "NetworkTopologyStrategy {dc1=3}", "NetworkTopologyStrategy {dc1=2}",
+		"SimpleStrategy {replication_factor=1}"
+	for name, c := range map[string]struct {
+		keyspaces map[string]string
+		down      []string
+		minutes   int
+		repair    v1alpha1.RepairReason // that is due for another node
+		want      string
+	}{
+		"one of three replicas": {map[string]string{"shop": rf3, "other": rf1}, three[:1], 10, "",
+			"Complete 2/3 kept on 2 nodes; without orders-dc1-r1-0: others have a quorum of each range"},
+		"it is down for a while": {map[string]string{"shop": rf3}, three[:1], 9, "",
+			"Pending 0/3 node orders-dc1-r1-0 is not up: its pod is starting; a backup, and a restore, is of all " +
+				"members; it is left out once it is down for 10m0s, if others have a quorum of each range"},
+		"one of two": {map[string]string{"shop": rf3, "system_auth": rf2}, three[:1], 10, "",
+			"Pending 0/3 node orders-dc1-r1-0 is not up: its pod is starting; a backup, and a restore, is of all " +
+				"members; it is not left out: range "},
+		"the only one": {map[string]string{"shop": rf1}, three[:1], 10, "",
+			"Pending 0/3 node orders-dc1-r1-0 is not up"},
+		"two of three": {map[string]string{"shop": rf3}, three[:2], 10, "",
+			"Pending 0/3 node orders-dc1-r1-0 is not up"},
+		"another one has lost writes": {map[string]string{"shop": rf3}, three[:1], 10, v1alpha1.RepairReplaced,
+			"Pending 0/3 node orders-dc1-r1-0 is not up"},
+		"another one has missed writes": {map[string]string{"shop": rf3}, three[:1], 10,
+			v1alpha1.RepairAwayLongerThanHintWindow, "Complete 2/3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t)
+			w.replicated(c.keyspaces)
+			for _, name := range c.down {
+				w.downSince(name, w.now.Add(-time.Duration(c.minutes)*time.Minute))
+			}
+			if c.repair != "" {
+				w.snapshot.Ledger.RepairDue = []ledger.RepairDue{{Node: three[2], Since: w.now, Reason: c.repair}}
+			}
+			begun := w.backUp("nightly", succeeds)
+			w.settle()
+			if c.minutes == 10 {
+				w.now = w.now.Add(time.Minute) // those that are down are waited for to clear snapshots
+				w.settle()
+			}
+			b := w.wantBackup(c.want)
+			if b.Status.Phase != v1alpha1.BackupComplete {
+				most := "1 may be left out (RF - quorum)"
+				if c.keyspaces["shop"] == rf1 || c.keyspaces["system_auth"] == rf2 {
+					most = "0 may be left out (RF - quorum)"
+				}
+				if len(*begun) > 0 || c.minutes == 10 && !strings.Contains(b.Status.Message, most) {
+					t.Errorf("begun %q: %s", *begun, b.Status.Message)
+				}
+				return
+			}
+			n := b.Status.Nodes[0]
+			if got := stages(*begun); got != "Snapshot Upload CompleteBackup ClearSnapshot" || len(*begun) != 7 ||
+				n.Phase != v1alpha1.TaskLeftOut || !strings.HasPrefix(n.Message, "it is down") ||
+				*b.Status.Restorable != (v1alpha1.Restorable{Ranges: "100%"}) {
+				t.Errorf("begun %q, node %+v, %+v", *begun, n, b.Status.Restorable)
+			}
+			if l := w.snapshot.Ledger; len(l.Maintenance) > 0 {
+				t.Errorf("open: %s", ledgerInWords(l))
+			}
+		})
+	}
+}
+
+// A member that is back while the others take their snapshots is part of the backup.
+func TestALeftOutMemberComesBack(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.downSince(three[0], w.now.Add(-time.Hour))
+	w.sees = func(n *facts.Node) bool { return n.Name != three[1] }
+	w.backUp("nightly", succeeds)
+	w.settle()
+	if b := w.wantBackup("Snapshotting"); b.Status.Nodes[0].Phase != v1alpha1.TaskLeftOut {
+		t.Errorf("%+v", b.Status.Nodes)
+	}
+	delete(w.absent, three[0])
+	delete(w.dead, three[0])
+	w.sees = nil
+	w.agents()
+	w.settle()
+	if b := w.wantBackup("Complete 3/3"); !b.Status.Restorable.SameShape {
+		t.Errorf("%+v", b.Status.Restorable)
+	}
+}
+
+// A member that is lost while it uploads is left out once all others are done, and keeps no step
+// open. One that the others cannot do without is waited for.
+func TestABackupLeavesOutAMemberThatIsLostMeanwhile(t *testing.T) {
+	w, begun := uploads(t, nil)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.downSince(three[1], w.now)
+	w.now = w.now.Add(20 * time.Minute)
+	w.settle()
+	w.wantBackup("Uploading 0/3")
+	w.uploaded(three[0], three[2])
+	operate := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		if a := o.Arguments.Backup; o.Type == v1alpha1.OperationCompleteBackup && (len(a.Members) != 3 ||
+			!slices.Equal(a.LeftOut, []v1alpha1.LeftOutNode{{Node: three[1], HostID: hostID(three[1])}})) {
+			t.Errorf("described by %+v", a)
+		}
+		return operate(n, o)
+	}
+	w.settle()
+	w.now = w.now.Add(10 * time.Minute)
+	w.settle()
+	b := w.snapshot.Backups[0]
+	if n := b.Status.Nodes[1]; b.Status.Phase != v1alpha1.BackupComplete || n.Phase != v1alpha1.TaskLeftOut ||
+		b.Status.Restorable.SameShape || len(w.snapshot.Ledger.Maintenance) > 0 {
+		t.Errorf("%+v beside %s, begun %q", b.Status, ledgerInWords(w.snapshot.Ledger), *begun)
+	}
+	w, _ = uploads(t, map[string]bool{three[0]: true, three[2]: true})
+	w.replicated(map[string]string{"shop": "SimpleStrategy {replication_factor=2}"})
+	w.downSince(three[1], w.now.Add(-time.Hour))
+	w.settle()
+	w.wantBackup("Uploading 2/3 orders-dc1-r2-0: it is Running")
+}
+
 // One that is deleted is cancelled, and leaves no snapshot.
 func TestABackupIsDeleted(t *testing.T) {
 	w := formed(t)

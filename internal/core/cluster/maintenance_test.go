@@ -162,7 +162,7 @@ func TestACleanupThatFailsIsPostponed(t *testing.T) {
 
 // downSince has a node be down, by its pod, since a time.
 func (w *world) downSince(name string, since time.Time) {
-	w.absent[name] = true
+	w.absent[name], w.dead[name] = true, true
 	w.agents()
 	w.snapshot.Nodes[name].Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady,
 		Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(since)}}

@@ -39,8 +39,8 @@ type world struct {
 	events   []string
 	// resizes says that the kubelet resizes pods at once.
 	resizes bool
-	// absent are nodes whose agents never answer.
-	absent map[string]bool
+	// absent are nodes whose agents never answer; dead are those that gossip sees down.
+	absent, dead map[string]bool
 	// running are the agents by the uid of their pod, whether they answer or not.
 	running map[types.UID]*facts.Agent
 	// tokens that the nodes took, by name.
@@ -104,7 +104,7 @@ func newWorld(t testing.TB, datacenters ...v1alpha1.Datacenter) *world {
 		},
 	}
 	return &world{
-		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{},
+		t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), absent: map[string]bool{}, dead: map[string]bool{},
 		running: map[types.UID]*facts.Agent{}, started: map[types.UID]v1alpha1.NodeConfiguration{}, tokens: map[string][]string{}, late: map[string]bool{},
 		withoutInit: map[string]bool{}, racks: map[string]v1alpha1.NodeConfiguration{}, lateDisk: v1alpha1.DiskJoining,
 		snapshot: &facts.Snapshot{
@@ -646,7 +646,7 @@ func (w *world) endpoints() []facts.Endpoint {
 		rack := w.racks[name]
 		out = append(out, facts.Endpoint{
 			Address: n.Pod.Status.PodIP, HostID: hostID(name), Datacenter: rack.DatacenterName, Rack: rack.RackName,
-			Status: facts.StatusNormal, Live: true, Tokens: tokens, Load: w.load, SchemaVersion: "schema",
+			Status: facts.StatusNormal, Live: !w.dead[name], Tokens: tokens, Load: w.load, SchemaVersion: "schema",
 		})
 	}
 	return out

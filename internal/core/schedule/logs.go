@@ -29,14 +29,14 @@ func KeepsLogs(all []v1alpha1.CassandraBackupSchedule, cluster string) *v1alpha1
 }
 
 // anchored is the backup with which the time is covered for which logs are kept: the latest from
-// before it, or the oldest; nil where this schedule keeps none.
+// before it, or the oldest, of those that lack no node; nil where this schedule keeps none.
 func anchored(s *facts.BackupSchedule, own []*v1alpha1.CassandraBackup, now time.Time) (out *v1alpha1.CassandraBackup) {
 	if !s.Schedule.KeepsLogs() {
 		return nil
 	}
 	from := now.Add(-s.Schedule.Spec.PointInTime.Retention.Duration)
 	for _, b := range own {
-		if b.Status.Phase != v1alpha1.BackupComplete {
+		if of := b.Status.Restorable; b.Status.Phase != v1alpha1.BackupComplete || of != nil && !of.SameShape {
 			continue
 		}
 		if old := takenAt(b); out == nil || old.Before(takenAt(out)) && takenAt(out).After(from) ||

@@ -110,6 +110,10 @@ func TestTheBackupOfTheLogsStays(t *testing.T) {
 	if got := anchored(of, own[2:], now); got != own[2] {
 		t.Errorf("%v stays, of those that are later", got)
 	}
+	own[1].Status.Restorable = &v1alpha1.Restorable{}
+	if got := anchored(of, own, now); got != own[0] {
+		t.Errorf("%v stays, and the one before lacks a node", got)
+	}
 	s.Spec.PointInTime.Mode = v1alpha1.PointInTimeOff
 	if got := anchored(of, own, now); got != nil {
 		t.Errorf("%v stays without logs", got)

@@ -116,8 +116,10 @@ func (d *Disk) Kept(tag string) (map[string]Kept, error) {
 }
 
 // MissingIn names every write of a cluster that was acknowledged by a time, and that fewer nodes of
-// a backup have than acknowledged it: rows are their timestamps by keyspace, of each node.
-func (n *Network) MissingIn(cluster string, until time.Time, nodes []map[string]map[string]int64) []string {
+// a backup have than acknowledged it, but for those that it was taken without: rows are their
+// timestamps by keyspace, of each node.
+func (n *Network) MissingIn(cluster string, until time.Time, nodes []map[string]map[string]int64,
+	without int) []string {
 	var out []string
 	for _, w := range n.latest() {
 		if w.Cluster != cluster || w.Deleted || w.at > until.UnixMicro() {
@@ -131,7 +133,7 @@ func (n *Network) MissingIn(cluster string, until time.Time, nodes []map[string]
 		}
 		for _, p := range n.readersOf(w) {
 			k, found := p.schema[w.Keyspace]
-			if found && have < blockFor(k.replication, w.Level, w.Datacenter) {
+			if found && have < max(1, blockFor(k.replication, w.Level, w.Datacenter)-without) {
 				out = append(out, fmt.Sprintf("%s.%s=%s, written at %s: %d nodes have it", w.Keyspace, w.Key, w.Value,
 					w.Level.CQL(), have))
 				break

@@ -13,6 +13,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/core/layout"
+	"helenus.io/helenus/internal/core/ledger"
 	"helenus.io/helenus/internal/simulate/pod"
 	"helenus.io/helenus/internal/simulate/world"
 )
@@ -36,6 +37,14 @@ func backupScenarios() []*Scenario {
 			Act{Name: "delete the backup", Do: func(w *world.World) error {
 				return w.User().Delete(context.Background(), backupOf())
 			}, Until: all(again, nothingAsked), Within: 30 * time.Minute}),
+		scenario("backup-without-host", "a ring is backed up while a host is down", threeRacks,
+			Act{Name: "create store", Do: giveStore, Until: again, Within: 30 * time.Minute},
+			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil },
+				Until: func(w *world.World) bool { return unheard(w, w.Kube.Hosts()[0]) }, Within: 5 * time.Minute},
+			Act{Name: "create backup", Do: askForBackup, Until: either(backupIs(v1alpha1.BackupComplete), rollsOut),
+				Within: 2 * time.Hour},
+			Act{Name: "bring it back", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil },
+				Until: complete, Within: 2 * time.Hour}),
 	}
 }
 
@@ -47,7 +56,11 @@ func backupOf() *v1alpha1.CassandraBackup {
 			Store: v1alpha1.BackupStoreReference{Name: "main"}}}
 }
 
-func giveBackup(w *world.World) error {
+func giveBackup(w *world.World) error { return errors.Join(giveStore(w), askForBackup(w)) }
+
+func askForBackup(w *world.World) error { return w.User().Create(context.Background(), backupOf()) }
+
+func giveStore(w *world.World) error {
 	ctx, person := context.Background(), w.User()
 	return errors.Join(
 		person.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: storeSecret},
@@ -55,8 +68,7 @@ func giveBackup(w *world.World) error {
 				v1alpha1.KeySecretAccessKey: []byte("key")}}),
 		person.Create(ctx, &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace,
 			Name: "main"}, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Store{Bucket: "backups", Region: "eu-1",
-			SecretName: storeSecret}}}),
-		person.Create(ctx, backupOf()))
+			SecretName: storeSecret}}}))
 }
 
 func backupIs(phase v1alpha1.BackupPhase) func(*world.World) bool {
@@ -64,6 +76,12 @@ func backupIs(phase v1alpha1.BackupPhase) func(*world.World) bool {
 		b, _ := w.Server.Object("CassandraBackup", keyOf("backup")).(*v1alpha1.CassandraBackup)
 		return b != nil && b.Status.Phase == phase
 	}
+}
+
+// rollsOut: a change that a fault has made goes first, and waits for the host.
+func rollsOut(w *world.World) bool {
+	c := get(w)
+	return c != nil && c.Status.Step != nil && c.Status.Step.Name == string(ledger.RollOut)
 }
 
 // uploads: some files are in the store, and no manifest of them.
@@ -116,7 +134,7 @@ func (o *checker) described(key string) {
 		}
 		nodes = append(nodes, rows)
 	}
-	for _, missing := range o.w.Network.MissingIn(b.Cluster.CassandraName, b.TakenAt, nodes) {
+	for _, missing := range o.w.Network.MissingIn(b.Cluster.CassandraName, b.TakenAt, nodes, len(b.LeftOut)) {
 		o.violated("backup: %s", missing)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/guard"
 	"helenus.io/helenus/internal/core/ledger"
@@ -260,32 +261,42 @@ func (s *Step) EndMaintenance(why string, change func(r *ledger.Ring, done func(
 	return plan.Nothing()
 }
 
-// downTimeout is how long an operation of Maintenance waits for a node that is down.
-const downTimeout = 10 * time.Minute
+// DownTimeout is how long an operation of Maintenance waits for a node that is down, and a backup
+// until it leaves one out.
+const DownTimeout = 10 * time.Minute
 
-// isDownForLong says that Maintenance does not wait for a node any more: it is not NORMAL, and its
-// pod has not been ready for a while.
+// isDownForLong says that Maintenance does not wait for a node any more.
 func (e *Engine) isDownForLong(s *Step, n *facts.Node) bool {
-	if s.open.Class != ledger.Maintenance || n.Pod == nil || len(e.view.UpAmong([]string{n.Name})) > 0 {
+	if s.open.Class != ledger.Maintenance {
 		return false
+	}
+	left, down := DownForLong(e.view, n)
+	if left > 0 {
+		s.WakeIn(left)
+	}
+	return down
+}
+
+// DownForLong says that a node is not NORMAL, and that its pod has not been ready for a while. Left
+// is in how long that may be so; 0 if it is, or if the node is not known to be down.
+func DownForLong(v *assess.View, n *facts.Node) (left time.Duration, down bool) {
+	if n.Pod == nil || len(v.UpAmong([]string{n.Name})) > 0 {
+		return 0, false
 	}
 	since := n.Pod.CreationTimestamp.Time
 	for _, c := range n.Pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
-			return false // it cannot be asked, which does not mean that it is down
+			return 0, false // it cannot be asked, which does not mean that it is down
 		case c.Type == corev1.PodReady && c.LastTransitionTime.After(since):
 			since = c.LastTransitionTime.Time
 		}
 	}
 	if since.IsZero() {
-		return false
+		return 0, false
 	}
-	left := since.Add(downTimeout).Sub(e.view.Now)
-	if left > 0 {
-		s.WakeIn(left)
-	}
-	return left <= 0
+	left = max(0, since.Add(DownTimeout).Sub(v.Now))
+	return left, left == 0
 }
 
 // downForLong is why Maintenance does not wait any more for what refuses its operations: a member

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -99,6 +100,9 @@ func (s *state) ofBackup() v1alpha1.CassandraBackupStatus {
 			last = u.TakenAt
 		}
 	}
+	if out.Phase == v1alpha1.BackupComplete {
+		out.Restorable = &v1alpha1.Restorable{SameShape: len(s.leftOut()) == 0, Ranges: "100%"}
+	}
 	if first != nil {
 		out.TakenAt, out.Skew = first, &metav1.Duration{Duration: last.Sub(first.Time)}
 	}
@@ -144,15 +148,30 @@ func (s *state) keepsSnapshots() bool {
 	return s.snapshots() || s.backup != nil && s.open && s.step.Stage == ledger.StageOperations
 }
 
-// backupRefused is why no backup begins: what a member that is down has would be missing, and what
-// moves between two snapshots might be in neither.
+// backupRefused is why no restore begins: rows are streamed to all members, and what moves from one
+// to another might be lost.
 func backupRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
 	return guard.Check(procedure.MemberNodes(v), rules.Backup...)
 }
 
-// snapshotsRefused is backupRefused, and where a snapshot might fill a volume.
-func snapshotsRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
-	return append(backupRefused(v, rules), guard.Check(procedure.MemberNodes(v), rules.Snapshots...)...)
+// snapshotsRefused is why no backup begins: what a member that is down has would be missing, unless
+// it can be left out; what moves between two snapshots might be in neither; and a snapshot might
+// fill a volume.
+func (s *state) snapshotsRefused(v *assess.View, rules guard.Rules) []guard.Refusal {
+	without, needs := s.leavesOut(v)
+	about := procedure.TheseNodes(v, but(v.Members(), without)...)
+	out := append(guard.Check(about, rules.Backup...), guard.Check(about, rules.Snapshots...)...)
+	for i := range out {
+		switch {
+		case out[i].Reason != v1alpha1.BlockedMemberDown:
+		case needs != nil:
+			out[i].Message += "; it is not left out: " + needs.Error()
+		default:
+			out[i].Message += fmt.Sprintf("; it is left out once it is down for %s, if others have a quorum of "+
+				"each range", procedure.DownTimeout)
+		}
+	}
+	return out
 }
 
 // snapshotted is the state of the step of a backup, or of a restore.
@@ -162,25 +181,30 @@ type snapshotted struct {
 	Tag string `json:"tag"`
 	// Schema is the version that all members had before the snapshots; empty before these.
 	Schema string `json:"schema,omitempty"`
+	// LeftOut are the nodes of the step that take no snapshot.
+	LeftOut []string `json:"leftOut,omitempty"`
 	// Members are the host ids of the nodes of a restore.
 	Members []string `json:"members,omitempty"`
 }
 
-// takeSnapshots has all members take a snapshot at once: again if another schema, or other members,
-// are there afterwards.
+// takeSnapshots has all members take a snapshot at once that are not left out: again if another
+// schema, or other ones of them, are there afterwards.
 func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	t, r := goesOn(v, s)
 	if t == nil {
 		return r
 	}
 	o, state, members := t.snapshot(), procedure.State[snapshotted](s), v.Members()
-	schema := oneSchema(v, s, o)
+	without, _ := t.leavesOut(v)
+	taking := but(members, without)
+	same := slices.Equal(members, s.Nodes()) && slices.Equal(without, state.LeftOut)
+	schema := oneSchema(v, s, o, taking)
 	wait := func(why string) plan.Result {
 		s.Describe(0, "backup %s: %s", t.task.Name, why)
 		return plan.Waiting("backup %s: %s", t.task.Name, why)
 	}
-	if state.Schema != "" && slices.Equal(members, s.Nodes()) {
-		if p := s.Run(o, members); len(p.Finished) < len(members) {
+	if state.Schema != "" && same {
+		if p := s.Run(o, taking); len(p.Finished) < len(taking) {
 			s.Describe(len(p.Finished), "backup %s: %s", t.task.Name, words.List(p.Waiting, 3))
 			return p.Result("backup %s: every member takes a snapshot", t.task.Name)
 		}
@@ -189,12 +213,13 @@ func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	case schema == "":
 		s.WakeIn(lookAgain)
 		return wait("waits until all members have one schema")
-	case state.Schema == schema && slices.Equal(members, s.Nodes()):
+	case state.Schema == schema && same:
 		s.Advance(false, "every member has a snapshot", ledger.StageOperations)
 		return plan.Acting("backup %s: every member has a snapshot", t.task.Name)
 	}
 	s.Write(true, "every member takes a snapshot", func(_ *ledger.Ring, own *ledger.Step) {
-		own.Nodes, own.State = members, ledger.Encoded(snapshotted{Tag: t.tag(), Schema: schema})
+		own.Nodes, own.State = members, ledger.Encoded(snapshotted{Tag: t.tag(), Schema: schema,
+			LeftOut: without})
 		attempts := map[string]int{}
 		for _, name := range members {
 			attempts[name] = own.Attempts[name]
@@ -207,11 +232,11 @@ func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	return plan.Acting("backup %s: the members are asked for snapshots", t.task.Name)
 }
 
-// oneSchema is the version of the schema that all members have, as each has seen since it took its
+// oneSchema is the version of the schema that members have, as each has seen since it took its
 // snapshot; empty if they have none in common, or one has not said.
-func oneSchema(v *assess.View, s *procedure.Step, o procedure.Operation) string {
+func oneSchema(v *assess.View, s *procedure.Step, o procedure.Operation, members []string) string {
 	out := ""
-	for _, name := range v.Members() {
+	for _, name := range members {
 		n := v.Live(name)
 		if n == nil || n.CurrentAgent() == nil || n.CurrentAgent().Ring == nil {
 			return ""
@@ -239,7 +264,12 @@ func complete(v *assess.View, s *procedure.Step) plan.Result {
 	a := t.about(v)
 	a.ClusterSpec = string(spec)
 	for _, n := range t.status.Nodes {
-		if member := t.uploaded[n.Node].Member; member != "" { // else nothing of it is in the store
+		member := t.uploaded[n.Node].Member
+		if n.Phase == v1alpha1.TaskLeftOut {
+			member = v.Ledger.Members[n.Node]
+			a.LeftOut = append(a.LeftOut, v1alpha1.LeftOutNode{Node: n.Node, HostID: member})
+		}
+		if member != "" { // else nothing of it is in the store
 			a.Members = append(a.Members, member)
 		}
 	}
@@ -257,9 +287,9 @@ const (
 )
 
 // dropSnapshots has nodes drop their snapshots before the step is over, and end their uploads: of
-// nodes that have failed, of those that are done once their volumes are full, and of all if the
-// backup is over and its step is not continued. That a node has failed must be written first: no
-// backup is described then that relies on what it still uploads.
+// nodes that have failed or are left out, of those that are done once their volumes are full, and
+// of all if the backup is over and its step is not continued. That a node has failed must be
+// written first: no backup is described then that relies on what it still uploads.
 func dropSnapshots(v *assess.View, s *procedure.Step) {
 	t, tag := stateOf(v, s.ID()), procedure.State[snapshotted](s).Tag
 	over := t == nil || t.task.Status.Finished()
@@ -279,12 +309,12 @@ func dropSnapshots(v *assess.View, s *procedure.Step) {
 	}
 }
 
-// needsNoSnapshot says that a node has failed, as it is written, or that it is done and its volume
-// is full.
+// needsNoSnapshot says that a node has failed or is left out, as it is written, or that it is done
+// and its volume is full.
 func (s *state) needsNoSnapshot(n *facts.Node) bool {
 	return slices.ContainsFunc(s.task.Status.Nodes, func(of v1alpha1.TaskNode) bool {
-		return of.Node == n.Name && (of.Phase == v1alpha1.TaskFailed || of.Phase == v1alpha1.TaskSucceeded &&
-			s.status.Succeeded < s.status.Total && guard.VolumeFull(n) != "")
+		return of.Node == n.Name && (of.Phase == v1alpha1.TaskFailed || of.Phase == v1alpha1.TaskLeftOut ||
+			of.Phase == v1alpha1.TaskSucceeded && !s.uploadsEnd() && guard.VolumeFull(n) != "")
 	})
 }
 
@@ -305,7 +335,7 @@ func clearSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 			return plan.Waiting("clearing what was kept: waiting a while for nodes that do not answer")
 		}
 	}
-	if waiting := s.Cancel("it took too long"); len(waiting) > 0 {
+	if waiting := cancel(v, s, "it took too long"); len(waiting) > 0 {
 		s.Describe(0, "waiting for %s", words.List(waiting, 3))
 		return plan.Waiting("waiting for %s", words.List(waiting, 3))
 	}
@@ -327,15 +357,20 @@ func (s *state) tag() string { return v1alpha1.BackupTagPrefix + s.backup.Backup
 
 // snapshot of what the backup is of. It outlives the backup if nobody clears it.
 func (s *state) snapshot() procedure.Operation {
-	a := &v1alpha1.OperationArguments{Tag: s.tag(),
+	a := &v1alpha1.OperationArguments{Tag: s.tag(), Keyspaces: s.keyspaces(),
 		TTL: &metav1.Duration{Duration: s.task.Spec.Deadline.Duration + pastDeadline}}
-	if len(s.backup.Spec.Keyspaces) > 0 {
-		a.Keyspaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.backup.Spec.Keyspaces, besideData))))
-	}
 	o := before(taking, v1alpha1.OperationSnapshot, a)
 	notAfter := s.deadline()
 	o.NotAfter = &notAfter
 	return o
+}
+
+// keyspaces of a backup; none if it is of all.
+func (s *state) keyspaces() []string {
+	if len(s.backup.Spec.Keyspaces) == 0 {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.backup.Spec.Keyspaces, besideData))))
 }
 
 // about are the arguments of what works with the store.
@@ -358,7 +393,11 @@ func (s *state) awaitDescription(v *assess.View) {
 		switch {
 		case o == nil:
 		case o.Phase == v1alpha1.OperationSucceeded:
-			s.finish(v, v1alpha1.ReasonTaskSucceeded, "kept on "+words.Plural(int(s.status.Total), "node"))
+			done := "kept on " + words.Plural(int(s.status.Succeeded), "node")
+			if of := s.leftOut(); len(of) > 0 {
+				done += "; without " + words.List(of, 8) + ": others have a quorum of each range"
+			}
+			s.finish(v, v1alpha1.ReasonTaskSucceeded, done)
 			return
 		default:
 			why, runs = n.Name+": "+cmp.Or(o.Message, string(o.Phase)), !o.Phase.Final() && !procedure.AgentGone(n)

@@ -40,6 +40,9 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 			if left := s.deadline().Sub(v.Now); left > 0 {
 				d.WakeIn(left)
 			}
+			if left := s.untilLost(v); left > 0 {
+				d.WakeIn(left)
+			}
 		case was.Finished() && ttl != nil && was.FinishedAt != nil:
 			left := was.FinishedAt.Add(ttl.Duration).Sub(v.Now)
 			if left > 0 {

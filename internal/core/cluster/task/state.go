@@ -153,20 +153,24 @@ func (s *state) read(v *assess.View, before string) {
 			}
 		}
 	}
+	s.leaveOutBefore(v)
 	for i := range out.Nodes {
 		s.readNode(v, &out.Nodes[i])
 	}
+	s.leaveOutLost(v)
 	s.count(v)
 	s.readReplaced(v)
 }
 
 // readNode takes over what a node says.
 func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
-	if out.Phase.Final() {
+	if out.Phase.Final() && out.Phase != v1alpha1.TaskLeftOut {
 		return
 	}
 	n := v.Live(out.Node)
 	switch {
+	case out.Phase == v1alpha1.TaskLeftOut && v.Ledger.Members[out.Node] != "":
+		return
 	case s.store() != "" && v.Ledger.Members[out.Node] == "":
 		s.fail(v, out, "it is no member any more")
 		return
@@ -275,10 +279,12 @@ func (s *state) count(v *assess.View) {
 		}
 	}
 	out.Progress = fmt.Sprintf("%d/%d", out.Succeeded+out.Failed, out.Total)
+	leftOut := int32(len(s.leftOut())) //nolint:gosec // bounded by the schema
+	over := out.Succeeded+out.Failed+leftOut == out.Total
 	switch {
 	case out.Failed > 0 && s.prepares() != "":
 		s.failedBefore(v, failed)
-	case out.Succeeded == out.Total && s.backup != nil:
+	case s.uploadsEnd():
 		s.awaitDescription(v)
 	case out.Succeeded == out.Total:
 		done := "done on " + words.Plural(int(out.Total), "node")
@@ -288,9 +294,9 @@ func (s *state) count(v *assess.View) {
 		s.finish(v, v1alpha1.ReasonTaskSucceeded, done)
 	case s.full && s.snapshots(): // nothing is uploaded yet, and the snapshots may be taken again
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
-	case out.Succeeded+out.Failed == out.Total && s.expired(v):
+	case over && s.expired(v):
 		s.finish(v, v1alpha1.ReasonTaskDeadlineExceeded, "failed on "+words.List(failed, 3))
-	case out.Succeeded+out.Failed == out.Total:
+	case over:
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
 	case s.restarts() && len(running) > 0:
 		out.Phase = v1alpha1.TaskRunning

@@ -60,6 +60,9 @@ func due(v *assess.View, kind *taskType, rules guard.Rules) *procedure.Proposal 
 	if kind.refusals != nil {
 		p.Refusals = kind.refusals(v, rules)
 	}
+	if t.backup != nil {
+		p.Refusals = t.snapshotsRefused(v, rules)
+	}
 	p.Open = func() (*procedure.Opening, []guard.Refusal) {
 		o := &procedure.Opening{ID: string(t.task.UID), Stage: kind.stages()[0].Name, Nodes: t.step.Nodes,
 			Attempts: t.step.Attempts, Why: "task " + t.task.Name,
@@ -77,13 +80,13 @@ func goesOn(v *assess.View, s *procedure.Step) (*state, plan.Result) {
 	t := stateOf(v, s.ID())
 	switch {
 	case t == nil:
-		return nil, end(s, "", v1alpha1.StepWithdrawn, "the task is deleted")
+		return nil, end(v, s, "", v1alpha1.StepWithdrawn, "the task is deleted")
 	case t.task.Status.Finished() && t.task.Status.Failed > 0:
-		return nil, end(s, t.task.Name, v1alpha1.StepWithdrawn, t.task.Status.Message)
+		return nil, end(v, s, t.task.Name, v1alpha1.StepWithdrawn, t.task.Status.Message)
 	case t.task.Status.Finished():
-		return nil, end(s, t.task.Name, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
+		return nil, end(v, s, t.task.Name, v1alpha1.StepSucceeded, words.Plural(len(s.Nodes()), "node"))
 	case t.expired(v):
-		waiting := s.Cancel("the deadline of the task is over")
+		waiting := cancel(v, s, "the deadline of the task is over")
 		s.Describe(int(t.status.Succeeded+t.status.Failed), "task %s: its deadline is over", t.task.Name)
 		return nil, plan.Waiting("task %s: its deadline is over; waiting for %s", t.task.Name, words.List(waiting, 3))
 	}
@@ -108,8 +111,8 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 	if t.backup == nil { // of a backup they stay: a snapshot is dropped once
 		s.ClearOperations(over)
 	}
-	if t.backup != nil && t.status.Succeeded == t.status.Total {
-		if waiting := s.Cancel("every node is done"); len(waiting) > 0 {
+	if t.backup != nil && t.uploadsEnd() {
+		if waiting := cancel(v, s, "every node is done"); len(waiting) > 0 {
 			return plan.Waiting("backup %s: waiting for %s", t.task.Name, words.List(waiting, 3))
 		}
 		s.Advance(false, "what the nodes kept is in the store", ledger.StageComplete)
@@ -137,8 +140,8 @@ func (t *state) atOnce() int {
 }
 
 // end closes a step. What runs is waited for: the next task may be the same.
-func end(s *procedure.Step, name string, result v1alpha1.StepResult, why string) plan.Result {
-	if waiting := s.Cancel("the task is over"); len(waiting) > 0 {
+func end(v *assess.View, s *procedure.Step, name string, result v1alpha1.StepResult, why string) plan.Result {
+	if waiting := cancel(v, s, "the task is over"); len(waiting) > 0 {
 		s.Describe(0, "%s: %s", why, words.List(waiting, 3))
 		return plan.Waiting("%s: waiting for %s", why, words.List(waiting, 3))
 	}

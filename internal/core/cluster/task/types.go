@@ -105,7 +105,7 @@ var types = []taskType{
 			a.SuperuserSecret = v.AppliedSuperuser()
 		},
 		runs: []v1alpha1.OperationType{v1alpha1.OperationImportSuperuser, v1alpha1.OperationSetRoles}},
-	{of: backup, refusals: snapshotsRefused, results: v1alpha1.OperationUpload,
+	{of: backup, results: v1alpha1.OperationUpload,
 		runs: []v1alpha1.OperationType{v1alpha1.OperationSnapshot, v1alpha1.OperationCompleteBackup,
 			v1alpha1.OperationClearSnapshot}},
 	// rows are streamed to all of their owners, as they are then
