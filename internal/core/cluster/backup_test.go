@@ -405,16 +405,19 @@ func TestABackupIsDeleted(t *testing.T) {
 func TestABackupWithoutStore(t *testing.T) {
 	w := formed(t)
 	w.backUp("nightly", succeeds)
+	w.snapshot.Backups[0].CreationTimestamp = metav1.NewTime(w.now.Add(-time.Hour)) // by a clock that is behind
 	main := w.snapshot.Stores
 	w.snapshot.Stores = nil
 	w.settle()
 	w.wantBackup("Pending  there is no CassandraBackupStore main")
-	late := w.now.Add(time.Minute)
 	w.snapshot.Stores = main
 	w.settle()
 	w.wantBackup("Complete")
 	w.backUp("again", succeeds)
-	w.snapshot.Backups, w.snapshot.Stores, w.now = w.snapshot.Backups[1:], nil, late.Add(time.Minute)
+	w.snapshot.Backups, w.snapshot.Stores = w.snapshot.Backups[1:], nil
+	w.settle()
+	w.wantBackup("Pending  there is no CassandraBackupStore main")
+	w.now = w.now.Add(time.Minute)
 	w.settle()
 	w.wantBackup("Failed  there is no CassandraBackupStore main")
 }

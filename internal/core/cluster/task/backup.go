@@ -29,8 +29,8 @@ const (
 	clearGrace = 10 * time.Minute
 	// lookAgain is when the members are looked at again for the schema that they have.
 	lookAgain = 2 * time.Second
-	// storeGrace is how long after a backup its store may be created: who applies both does not
-	// order them.
+	// storeGrace is how long after the operator has seen a backup its store may be created: who
+	// applies both does not order them.
 	storeGrace = time.Minute
 	// pastDeadline is how much longer than the backup its snapshots live, if nobody clears them.
 	pastDeadline = time.Hour
@@ -113,7 +113,7 @@ func (s *state) ofBackup() v1alpha1.CassandraBackupStatus {
 func (s *state) withoutStore(v *assess.View) {
 	s.turn = false
 	why := "there is no CassandraBackupStore " + s.store()
-	if s.storeIn = s.task.CreationTimestamp.Add(storeGrace).Sub(v.Now); s.storeIn > 0 && !s.open {
+	if s.storeIn = s.status.StartedAt.Add(storeGrace).Sub(v.Now); s.storeIn > 0 && !s.open {
 		s.wait("%s", why)
 		return
 	}
