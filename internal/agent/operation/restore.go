@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/agent/disk"
 	birth "helenus.io/helenus/internal/agent/restore"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
@@ -91,6 +92,9 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 		for tries := 0; !damaged && (tries == 0 || tries < believed && birth.IsDamage(err)); tries++ {
 			err = r.download(ctx, staging, f)
 		}
+		if err := r.noteDamage(ctx, f.File, err); err != nil {
+			return err
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if damaged = damaged || birth.IsDamage(err); damaged {
@@ -136,6 +140,19 @@ func (r *restoring) download(ctx context.Context, to Staging, f staged) error {
 		return fmt.Errorf("download %s: %w", f.path, err)
 	}
 	return nil
+}
+
+// noteDamage says in the store that the content of a file is another one, as a verification does:
+// the next backup of who has the right one puts it again. One that is missing is looked for anyway.
+func (r *restoring) noteDamage(ctx context.Context, f format.File, why error) error {
+	if !errors.Is(why, disk.ErrContent) && !errors.Is(why, store.ErrDamaged) {
+		return nil
+	}
+	err := r.from.Put(ctx, format.DamagedKey(string(r.arguments.Restore.Cluster), f.BlobName()), strings.NewReader(""), 0)
+	if errors.Is(err, store.ErrExists) {
+		return nil
+	}
+	return err //nolint:wrapcheck // it says what it is about
 }
 
 // leaveOut all that a node had of a table of which a file is damaged, if the others have enough: an

@@ -14,6 +14,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/disk"
 	"helenus.io/helenus/internal/backup/format"
+	"helenus.io/helenus/internal/backup/store"
 	"helenus.io/helenus/internal/backup/sweep"
 	"helenus.io/helenus/internal/core/facts"
 )
@@ -315,6 +316,15 @@ func TestDamagedFilesAreLeftOut(t *testing.T) {
 	flip(hosts[1])
 	file := hosts[1] + "/shop/carts/nb-1-big-Data.db: its content is not what was backed up"
 	ends(v1alpha1.OperationStageTables, []string{member}, without, file)
+	noted := 0
+	if err := l.to.List(t.Context(), format.DamagedPrefix(uid), func(o store.Object) error {
+		if noted++; path.Base(o.Key) != path.Base(blobOf(hosts[1])) {
+			t.Errorf("noted is %s", o.Key)
+		}
+		return nil
+	}); err != nil || noted != 1 {
+		t.Errorf("%d are noted, %v", noted, err)
+	}
 	ends(v1alpha1.OperationLoadTables, []string{member}, "streamed to all that own it"+without)
 	if s := strings.Join(l.loaded, " "); len(l.loaded) != 4 || strings.Contains(s, hosts[1]) {
 		t.Errorf("loaded %q", l.loaded)

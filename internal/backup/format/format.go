@@ -67,15 +67,18 @@ func MarksPrefix(cluster string) string { return cluster + "/garbage/" }
 // PinPrefix is that of the pins of a cluster.
 func PinPrefix(cluster string) string { return cluster + "/pins/" }
 
-// DamagedPrefix is that of the names of blobs that a verification has found damaged.
+// DamagedPrefix is that of the names of blobs that were found damaged.
 func DamagedPrefix(cluster string) string { return cluster + "/damaged/" }
 
 // DamagedKey is where it is said of a blob that its content is another one: who has the right one
 // puts it there again.
 func DamagedKey(cluster, sum string) string { return DamagedPrefix(cluster) + sum }
 
+// LeftOut is the prefix of what all restores leave out.
+func LeftOut(cluster string) string { return cluster + "/leftout/" }
+
 // LeftOutPrefix is that of what the restore with a tag leaves out.
-func LeftOutPrefix(cluster, restore string) string { return cluster + "/leftout/" + restore + "/" }
+func LeftOutPrefix(cluster, restore string) string { return LeftOut(cluster) + restore + "/" }
 
 // LeftOutKey is where a member says that the restore leaves out all that a node had of the table
 // with an id, since a file of it is damaged.

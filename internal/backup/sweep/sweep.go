@@ -24,6 +24,9 @@ const (
 	// undescribed is how old a manifest is whose backup is never described any more: a backup has a
 	// week at most.
 	undescribed = 14 * 24 * time.Hour
+	// leftOut is longer than a restore takes that leaves anything out: each of the two parts of one
+	// has a week at most.
+	leftOut = 30 * 24 * time.Hour
 	// skew is how much the clocks of the store and of the operator may differ.
 	skew = 15 * time.Minute
 	// mostMarks bounds what is marked at a time, for the memory of the agents that read it.
@@ -124,7 +127,7 @@ func (w *look) needed(sum garbage.Sum) bool {
 }
 
 // refresh reads the pins, and then the manifests that were not read before: these never change.
-// Pins and manifests of which nothing comes any more are deleted.
+// Pins, manifests and what restores have left out are deleted once nothing comes of them any more.
 func (w *look) refresh(ctx context.Context) error {
 	w.pins = map[garbage.Sum]struct{}{}
 	var over, fresh []string
@@ -136,6 +139,14 @@ func (w *look) refresh(ctx context.Context) error {
 			w.pins[sum] = struct{}{}
 		}
 		return err //nolint:wrapcheck // it says what it is about
+	}); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	if err := w.List(ctx, format.LeftOut(w.cluster), func(o store.Object) error {
+		if w.now().Sub(o.Written) > leftOut {
+			over = append(over, o.Key)
+		}
+		return nil
 	}); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
 	}

@@ -177,12 +177,18 @@ func TestWhatIsNeverDescribedGoes(t *testing.T) {
 	s.write(format.BackupKey("c", "b1"), "{}", 30*day)
 	s.manifest("b2", undescribed+1, 1)
 	s.manifest("b3", undescribed, 2)
+	s.write(format.LeftOutKey("c", "r1", "m", "h", "t"), "", leftOut+1)
+	s.write(format.LeftOutKey("c", "r2", "m", "h", "t"), "", leftOut)
 	if marks, err := s.sweep(); err != nil || marks.Marked != 1 {
 		t.Errorf("%+v, %v", marks, err)
 	}
 	if keys, err := list(t.Context(), s, format.ManifestPrefix("c")); err != nil ||
 		!slices.Equal(keys, []string{format.ManifestKey("c", "b1", "h"), format.ManifestKey("c", "b3", "h")}) {
 		t.Errorf("manifests %q, %v", keys, err)
+	}
+	if keys, err := list(t.Context(), s, format.LeftOut("c")); err != nil ||
+		!slices.Equal(keys, []string{format.LeftOutKey("c", "r2", "m", "h", "t")}) {
+		t.Errorf("left out %q, %v", keys, err)
 	}
 }
 
