@@ -322,12 +322,33 @@ type BackupVerified struct {
 	// +kubebuilder:validation:MaxItems=32
 	Damaged []DamagedTable `json:"damaged,omitempty"`
 
+	// Full is how far it is with this backup that all files are read; not set if it was not the
+	// latest of a schedule with verify.
+	// +optional
+	Full *FullVerification `json:"full,omitempty"`
+
 	// AttemptedAt is when it was attempted last, and Problem why that has failed.
 	// +optional
 	AttemptedAt *metav1.Time `json:"attemptedAt,omitempty"`
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
+}
+
+// FullVerification is how far it is that all files are read which the latest backups have: a part
+// with each verification, all within 30 days.
+type FullVerification struct {
+	// Since is when it has begun, and Percent how much was read since.
+	// +required
+	Since metav1.Time `json:"since"`
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
+
+	// LastAt is when the one before has ended; not set if there was none.
+	// +optional
+	LastAt *metav1.Time `json:"lastAt,omitempty"`
 }
 
 // DamagedTable is a table of a node of which a backup has not all files any more.

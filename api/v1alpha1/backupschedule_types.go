@@ -330,6 +330,11 @@ type ScheduledVerification struct {
 	// DamagedFiles is how many files were missing or damaged. The status of the backup names them.
 	// +optional
 	DamagedFiles int64 `json:"damagedFiles,omitempty"`
+
+	// Full is how far it is that all files are read: a part with each verification, all within 30
+	// days.
+	// +optional
+	Full *FullVerification `json:"full,omitempty"`
 }
 
 // PointInTimeStatus is what the commit logs of all members cover without a hole. With a backup that

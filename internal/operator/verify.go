@@ -70,7 +70,8 @@ func (r *Verifications) verify(ctx context.Context, v *facts.BackupVerification,
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	of := v.Object.Status
-	found, err := verify.Backup(ctx, in, string(of.ClusterUID), of.ID, sample.Percent, sample.Bandwidth)
+	from, to := backupstore.Part(v, r.Now())
+	found, err := verify.Backup(ctx, in, string(of.ClusterUID), of.ID, sample.Percent, from, to, sample.Bandwidth)
 	return found, err //nolint:wrapcheck // it says what it is about
 }
 

@@ -184,7 +184,7 @@ func TestBackup(t *testing.T) {
 	// A bit flips in the store: it is found, and the next backup mends it, for those before, too.
 	verified := func(id string) *facts.VerifiedBackup {
 		t.Helper()
-		found, err := verify.Backup(t.Context(), to, string(clusterUID), id, 100, 1<<30)
+		found, err := verify.Backup(t.Context(), to, string(clusterUID), id, 100, 0, 0, 1<<30)
 		if err != nil {
 			t.Fatal(err)
 		}

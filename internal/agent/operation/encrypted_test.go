@@ -113,7 +113,7 @@ func TestAnEncryptedBackup(t *testing.T) {
 
 	damaged := func(s store.Store, id string) (out []string) {
 		t.Helper()
-		found, err := verifying.Backup(t.Context(), s, uid, id, 100, 1<<30)
+		found, err := verifying.Backup(t.Context(), s, uid, id, 100, 0, 0, 1<<30)
 		if err != nil || found.FilesRead != 4 {
 			t.Fatalf("%+v, %v", found, err)
 		}

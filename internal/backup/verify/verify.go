@@ -60,8 +60,10 @@ type verifying struct {
 	store.Store
 	cluster, backup string
 	percent, most   int
-	limit           *rate.Limiter
-	found           *facts.VerifiedBackup
+	// from and to which percentage of all contents, in the order of their hashes, all are read.
+	from, to int
+	limit    *rate.Limiter
+	found    *facts.VerifiedBackup
 	// lost are the nodes without a manifest, and named how many files of a table are.
 	lost  map[int]bool
 	named map[table]int
@@ -79,11 +81,12 @@ type verifying struct {
 
 // Backup looks for all files of a backup, and reads a sample of so many percent, as many bytes in a
 // second as are allowed, with those that were found damaged before. Which are in the sample depends
-// on the backup and on the content: another backup has another one. What is found damaged is noted
-// in the store, so that the next backup puts it there again.
-func Backup(ctx context.Context, s store.Store, cluster, backup string, sample int, bandwidth int64) (
+// on the backup and on the content: another backup has another one. Beside it all contents are read
+// from and to a percentage of them, in the order of their hashes. What is found damaged is noted in
+// the store, so that the next backup puts it there again.
+func Backup(ctx context.Context, s store.Store, cluster, backup string, sample, from, to int, bandwidth int64) (
 	*facts.VerifiedBackup, error) {
-	v := &verifying{Store: s, cluster: cluster, backup: backup, percent: sample, most: atMost,
+	v := &verifying{Store: s, cluster: cluster, backup: backup, percent: sample, from: from, to: to, most: atMost,
 		limit: rate.NewLimiter(rate.Limit(bandwidth), piece), lost: map[int]bool{}, named: map[table]int{}}
 	return v.run(ctx)
 }
@@ -114,6 +117,9 @@ func (v *verifying) run(ctx context.Context) (*facts.VerifiedBackup, error) {
 		if err := v.part(ctx, byte(first), byte(first+size-1)); err != nil {
 			return nil, err
 		}
+	}
+	if v.found.ReadTo = v.to; v.percent == 100 {
+		v.found.ReadTo = 100
 	}
 	return v.found, nil
 }
@@ -278,7 +284,8 @@ func (v *verifying) sample(ctx context.Context) error {
 		v.mu.Lock()
 		known := v.bad[b.sum] != ""
 		v.mu.Unlock()
-		if !known && (v.damaged[b.sum] || chosen(v.backup, b.sum, v.percent)) {
+		at := int(binary.BigEndian.Uint16(b.sum[:])) * 100 >> 16
+		if !known && (v.damaged[b.sum] || v.from <= at && at < v.to || chosen(v.backup, b.sum, v.percent)) {
 			group.Go(func() error { return v.hash(ctx, b) })
 		}
 	}

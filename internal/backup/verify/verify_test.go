@@ -118,9 +118,7 @@ func newBucket(t *testing.T) *bucket {
 
 // verify a backup of which so many files are in memory at a time, at most.
 func (b *bucket) verify(sample, most int) (*facts.VerifiedBackup, []string, error) {
-	v := &verifying{Store: b, cluster: "c", backup: "b-1", percent: sample, most: most,
-		limit: rate.NewLimiter(rate.Inf, 0), lost: map[int]bool{}, named: map[table]int{}}
-	found, err := v.run(b.t.Context())
+	found, err := b.verifying(sample, most).run(b.t.Context())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,6 +127,11 @@ func (b *bucket) verify(sample, most int) (*facts.VerifiedBackup, []string, erro
 		bad = append(bad, fmt.Sprintf("%s %s.%s %s %s", f.Node, f.Keyspace, f.Table, f.File, f.Why))
 	}
 	return found, bad, nil
+}
+
+func (b *bucket) verifying(sample, most int) *verifying {
+	return &verifying{Store: b, cluster: "c", backup: "b-1", percent: sample, most: most,
+		limit: rate.NewLimiter(rate.Inf, 0), lost: map[int]bool{}, named: map[table]int{}}
 }
 
 // noted are the blobs that the store says are damaged.
@@ -207,6 +210,27 @@ func TestBackupCounts(t *testing.T) {
 		t.Errorf("%+v, %d read, %v", found, b.read, err)
 	}
 	if found, _, err = b.verify(0, atMost); err != nil || found.Files != 4 || found.FilesRead != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// Beside the sample a part of all contents is read, and all parts are all contents.
+func TestAllIsReadInParts(t *testing.T) {
+	b := newBucket(t)
+	all := int64(0)
+	for from := range 100 {
+		v := b.verifying(0, atMost)
+		v.from, v.to = from, from+1
+		found, err := v.run(t.Context())
+		if err != nil || found.ReadTo != from+1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		all += found.FilesRead
+	}
+	if all != 3 {
+		t.Errorf("%d of 3 contents are read", all)
+	}
+	if found, _, err := b.verify(100, atMost); err != nil || found.ReadTo != 100 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

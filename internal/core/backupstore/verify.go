@@ -3,6 +3,7 @@ package backupstore
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ const (
 	verifyLook = time.Hour
 	// verifyBandwidth is what a verification reads in a second where no schedule says it.
 	verifyBandwidth = 50 << 20
+	// fullWithin is how long it takes until all files are read.
+	fullWithin = 30 * 24 * time.Hour
 	// everything is the sample of a request that names none.
 	everything = 100
 )
@@ -65,6 +68,49 @@ func VerificationDue(v *facts.BackupVerification, now time.Time) *Sample {
 		return nil
 	}
 	out.Percent = percent(of.Sample, 0)
+	return out
+}
+
+// Part of all contents, in the order of their hashes, that is read beside the sample, from and to a
+// percentage: so much that within 30 days all of them are read. It needs no memory of one that was
+// interrupted, and loads the store the less, the more often there is one.
+func Part(v *facts.BackupVerification, now time.Time) (from, to int) {
+	had := fullBefore(v)
+	if had == nil {
+		return 0, 0
+	}
+	from = int(had.Percent)
+	share := float64(now.Sub(had.Since.Time)) / float64(fullWithin)
+	return from, max(from, int(math.Ceil(everything*min(share, 1))))
+}
+
+// fullBefore is how far it was that all files are read; nil if that has not begun, or the backup
+// has no part in it.
+func fullBefore(v *facts.BackupVerification) *v1alpha1.FullVerification {
+	if !readsAll(v) || v.Schedule.Status.LastVerified == nil {
+		return nil
+	}
+	return v.Schedule.Status.LastVerified.Full
+}
+
+// readsAll says that the backup has a part in it: with a sample of 0% nothing is read.
+func readsAll(v *facts.BackupVerification) bool {
+	return v.Newest && v.Schedule.Spec.Verify != nil && percent(v.Schedule.Spec.Verify.Sample, 0) > 0
+}
+
+// full is how far it is with what was found.
+func full(v *facts.BackupVerification, at *metav1.Time) *v1alpha1.FullVerification {
+	if !readsAll(v) {
+		return nil
+	}
+	out := fullBefore(v).DeepCopy()
+	if out == nil {
+		out = &v1alpha1.FullVerification{Since: *at}
+	}
+	out.Percent = max(out.Percent, int32(v.Verified.ReadTo)) //nolint:gosec // it is a percentage
+	if out.Percent == everything {
+		return &v1alpha1.FullVerification{Since: *at, LastAt: at}
+	}
 	return out
 }
 
@@ -108,6 +154,7 @@ func NextVerification(v *facts.BackupVerification, now time.Time) plan.Plan {
 	said := []plan.Write{}
 	if at := metav1.NewTime(now).Rfc3339Copy(); v.Verified != nil {
 		status.Verified = verified(v.Verified, &at)
+		status.Verified.Full = full(v, &at)
 		is := metav1.Condition{Type: v1alpha1.ConditionVerified, Status: metav1.ConditionFalse,
 			Reason: v1alpha1.ReasonFilesDamaged, ObservedGeneration: b.Generation, LastTransitionTime: at}
 		event.Reason = v1alpha1.EventBackupDamaged

@@ -156,3 +156,51 @@ func TestNextVerification(t *testing.T) {
 		t.Errorf("%+v", of)
 	}
 }
+
+// The latest backups are read in full within 30 days, however often there is one, and by one of
+// which all is read at once.
+func TestAllFilesAreReadInAMonth(t *testing.T) {
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		every    time.Duration
+		sample   int
+		days     int
+		most     int // percent at once
+		complete bool
+	}{
+		"every day":         {day, 5, 31, 4, true},
+		"it is not over":    {day, 5, 30, 4, false},
+		"every two weeks":   {14 * day, 5, 43, 47, true},
+		"less than a month": {40 * day, 5, 41, 100, true},
+		"all at once":       {day, 100, 1, 0, true},
+	} {
+		v, at, most := toVerify(), verifiedAt, 0
+		for ; at.Before(verifiedAt.Add(time.Duration(c.days) * day)); at = at.Add(c.every) {
+			from, to := Part(v, at)
+			most = max(most, to-from)
+			v.Verified = &facts.VerifiedBackup{Description: &format.Backup{}, ReadTo: to}
+			if c.sample == 100 {
+				v.Verified.ReadTo = 100
+			}
+			status := NextVerification(v, at).Writes[0].Object.(*v1alpha1.CassandraBackup).Status
+			v.Schedule.Status.LastVerified = &v1alpha1.ScheduledVerification{At: *status.Verified.At,
+				Full: status.Verified.Full}
+		}
+		if of := v.Schedule.Status.LastVerified.Full; most != c.most || (of.LastAt != nil) != c.complete {
+			t.Errorf("%s: at most %d%% at once, %+v", name, most, of)
+		}
+	}
+	for name, change := range map[string]func(*facts.BackupVerification){
+		"not the latest": func(v *facts.BackupVerification) { v.Newest = false },
+		"nothing":        func(v *facts.BackupVerification) { v.Schedule.Spec.Verify.Sample = "0%" },
+	} {
+		v := toVerify()
+		v.Schedule.Status.LastVerified = &v1alpha1.ScheduledVerification{Full: &v1alpha1.FullVerification{}}
+		if change(v); full(v, &metav1.Time{}) != nil {
+			t.Errorf("%s: it has a part", name)
+		}
+		if from, to := Part(v, verifiedAt); from != to {
+			t.Errorf("%s: from %d to %d", name, from, to)
+		}
+	}
+}

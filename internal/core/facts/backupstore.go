@@ -72,6 +72,8 @@ type VerifiedBackup struct {
 	Description *format.Backup
 	// Files of its manifests, and their Bytes; those that were read whole.
 	Files, Bytes, FilesRead, BytesRead int64
+	// ReadTo is to which percentage of all contents, in the order of their hashes, all were read.
+	ReadTo int
 	// DamagedFiles is how many are missing or have another content, and Damaged some of each table
 	// of a node that has any.
 	DamagedFiles int64

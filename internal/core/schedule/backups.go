@@ -90,8 +90,12 @@ func outcome(own []*v1alpha1.CassandraBackup, status *v1alpha1.CassandraBackupSc
 		}
 		if of := b.Status.Verified; of != nil && of.At != nil &&
 			(status.LastVerified == nil || !of.At.Before(&status.LastVerified.At)) {
+			full := of.Full
+			if full == nil && status.LastVerified != nil { // it was not the latest
+				full = status.LastVerified.Full
+			}
 			status.LastVerified = &v1alpha1.ScheduledVerification{Name: b.Name, At: *of.At,
-				DamagedFiles: of.DamagedFiles}
+				DamagedFiles: of.DamagedFiles, Full: full}
 		}
 	}
 }

@@ -221,11 +221,17 @@ func TestABackupScheduleLives(t *testing.T) {
 		t.Errorf("status %+v, %d backups", status, len(s.Backups))
 	}
 	verified := metav1.NewTime(now)
-	b.Status.Verified = &v1alpha1.BackupVerified{At: &verified, DamagedFiles: 2}
+	b.Status.Verified = &v1alpha1.BackupVerified{At: &verified, DamagedFiles: 2,
+		Full: &v1alpha1.FullVerification{Since: verified}}
 	s.Backups[3].Status.Verified = &v1alpha1.BackupVerified{Problem: "access denied"}
 	pass("2026-03-04T03:00:00Z")
 	if of := s.Schedule.Status.LastVerified; of == nil || of.Name != b.Name || of.DamagedFiles != 2 ||
-		!of.At.Equal(&verified) {
+		!of.At.Equal(&verified) || of.Full == nil {
+		t.Errorf("verified %+v", of)
+	}
+	b.Status.Verified.Full = nil // one by hand, of a backup that is not the latest
+	pass("2026-03-04T04:00:00Z")
+	if of := s.Schedule.Status.LastVerified; of.Full == nil {
 		t.Errorf("verified %+v", of)
 	}
 	due("2026-03-03T03:00:00Z")
