@@ -110,6 +110,18 @@ type StoredCluster struct {
 	// +optional
 	WaitingBytes int64 `json:"waitingBytes,omitempty"`
 
+	// LogBytes are those of commit logs.
+	// +optional
+	LogBytes int64 `json:"logBytes,omitempty"`
+
+	// Alone has of each backup the bytes of the files that no other one has: what its deletion
+	// would free. The 64 largest.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=64
+	Alone []AloneInStore `json:"alone,omitempty"`
+
 	// Deleted is how many files the last sweep has deleted.
 	// +optional
 	Deleted int64 `json:"deleted,omitempty"`
@@ -122,6 +134,19 @@ type StoredCluster struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
+}
+
+// AloneInStore is what one backup alone has in a store.
+type AloneInStore struct {
+	// ID of the backup.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+
+	// Bytes of its files that no other backup has.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // StoredBackup is a complete backup in a store.

@@ -86,25 +86,112 @@ func (s *settings) giveBackup(ctx context.Context, c *connection, cluster string
 	})
 }
 
+const backupsLong = `Lists the CassandraBackups of a cluster, the latest first.
+
+With --cost it says what they take in their stores, in bytes. A file that several backups have
+is in a store once, so the bytes of backups do not add up to those of a store:
+
+  BYTES    of all files of the backup
+  NEW      of those that the store did not have before it
+  ALONE    of those that no other backup has now: what the deletion of this one frees
+
+Then it says of each store what it has of the cluster in all: files of backups (BYTES), of these
+what no backup needs any more and the next sweeps delete (WAITING), and commit logs (LOGS). ALONE
+and what a store has are as of the last sweep (SWEPT), one a day.`
+
 func newBackups(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "backups CLUSTER", Short: "List the backups of a cluster", Args: oneCluster,
-		Long:    "Lists the CassandraBackups of a cluster, the latest first.",
-		Example: "  kubectl helenus backups orders",
+	var costs bool
+	cmd := &cobra.Command{
+		Use: "backups CLUSTER", Short: "List the backups of a cluster", Args: oneCluster, Long: backupsLong,
+		Example: "  kubectl helenus backups orders\n  kubectl helenus backups orders --cost",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
+			if costs {
+				return s.costOfBackups(ctx, c, args[0])
+			}
 			return s.listBackups(ctx, c, args[0])
 		}),
 	}
+	cmd.Flags().BoolVar(&costs, "cost", false, "what the backups take in their stores")
+	return cmd
 }
 
-func (s *settings) listBackups(ctx context.Context, c *connection, cluster string) error {
+// backupsOf are those of a cluster, the latest first.
+func (c *connection) backupsOf(ctx context.Context, cluster string) ([]v1alpha1.CassandraBackup, error) {
 	all := &v1alpha1.CassandraBackupList{}
 	if err := c.client.List(ctx, all, client.InNamespace(c.namespace)); err != nil {
-		return fmt.Errorf("list CassandraBackups: %w", err)
+		return nil, fmt.Errorf("list CassandraBackups: %w", err)
 	}
 	slices.SortFunc(all.Items, func(a, b v1alpha1.CassandraBackup) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
+	return slices.DeleteFunc(all.Items, func(b v1alpha1.CassandraBackup) bool {
+		return b.Spec.Cluster.Name != cluster
+	}), nil
+}
+
+// costOfBackups says what the backups of a cluster take in their stores.
+func (s *settings) costOfBackups(ctx context.Context, c *connection, cluster string) error {
+	all, err := c.backupsOf(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return s.noBackups(c, cluster)
+	}
+	stores := &v1alpha1.CassandraBackupStoreList{}
+	if err := c.client.List(ctx, stores, client.InNamespace(c.namespace)); err != nil {
+		return fmt.Errorf("list CassandraBackupStores: %w", err)
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	alone, of := map[string]string{}, map[string]bool{} // by store, uid and id
+	for i := range all {
+		of[all[i].Spec.Store.Name+" "+string(all[i].Status.ClusterUID)] = true
+	}
+	inStores := [][]string{{"STORE", "CLUSTER UID", "FILES", "BYTES", "WAITING", "LOGS", "SWEPT"}}
+	for _, store := range stores.Items {
+		for _, in := range store.Status.Clusters {
+			key := store.Name + " " + string(in.UID)
+			if !of[key] || in.SweptAt == nil {
+				continue
+			}
+			for _, a := range in.Alone {
+				alone[key+" "+a.ID] = number(a.Bytes)
+			}
+			inStores = append(inStores, []string{store.Name, string(in.UID), number(in.Files), number(in.Bytes),
+				number(in.WaitingBytes), number(in.LogBytes), in.SweptAt.UTC().Format(time.RFC3339)})
+		}
+	}
+	rows := [][]string{{"NAME", "STORE", "ID", "PHASE", "BYTES", "NEW", "ALONE"}}
+	for i := range all {
+		b := &all[i]
+		rows = append(rows, []string{b.Name, b.Spec.Store.Name, orDash(b.Status.ID), orDash(string(b.Status.Phase)),
+			number(b.Status.Bytes), number(b.Status.NewBytes), orDash(alone[b.Spec.Store.Name+" "+
+				string(b.Status.ClusterUID)+" "+b.Status.ID])})
+	}
+	table(s.streams.Out, rows)
+	if len(inStores) == 1 {
+		_, err := fmt.Fprintln(s.streams.Out,
+			"\nwhat the stores have in all is known after their first sweep, within a day")
+		return err
+	}
+	_, err = fmt.Fprintln(s.streams.Out)
+	table(s.streams.Out, inStores)
+	return err
+}
+
+func (s *settings) noBackups(c *connection, cluster string) error {
+	_, err := fmt.Fprintf(s.streams.Out, "%s has no CassandraBackups in namespace %s\n", cluster, c.namespace)
+	return err
+}
+
+func (s *settings) listBackups(ctx context.Context, c *connection, cluster string) error {
+	all, err := c.backupsOf(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return s.noBackups(c, cluster)
+	}
 	schedules := &v1alpha1.CassandraBackupScheduleList{}
 	if err := c.client.List(ctx, schedules, client.InNamespace(c.namespace)); err != nil {
 		return fmt.Errorf("list CassandraBackupSchedules: %w", err)
@@ -117,11 +204,8 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 	}
 	rows := [][]string{{"NAME", "SCHEDULE", "STORE", "ID", "PHASE", "DONE", "TAKEN", "SKEW", "BYTES", "NEW", "VERIFIED",
 		"RESTORED", "MESSAGE"}}
-	for i := range all.Items {
-		b := &all.Items[i]
-		if b.Spec.Cluster.Name != cluster {
-			continue
-		}
+	for i := range all {
+		b := &all[i]
 		taken, skew, verified := "", "", ""
 		if b.Status.TakenAt != nil {
 			taken, skew = b.Status.TakenAt.UTC().Format(time.RFC3339), b.Status.Skew.Duration.String()
@@ -135,10 +219,6 @@ func (s *settings) listBackups(ctx context.Context, c *connection, cluster strin
 			orDash(b.Status.ID), orDash(string(b.Status.Phase)), orDash(b.Status.Progress), orDash(taken),
 			orDash(skew), strconv.FormatInt(b.Status.Bytes, 10), strconv.FormatInt(b.Status.NewBytes, 10),
 			orDash(verified), orDash(restored[b.Status.ID]), orDash(oneLine(b.Status.Message))})
-	}
-	if len(rows) == 1 {
-		_, err := fmt.Fprintf(s.streams.Out, "%s has no CassandraBackups in namespace %s\n", cluster, c.namespace)
-		return err
 	}
 	table(s.streams.Out, rows)
 	return nil

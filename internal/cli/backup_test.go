@@ -91,6 +91,43 @@ func TestBackups(t *testing.T) {
 	}
 }
 
+// What backups take: of each what no other has, and of their stores what these have of the cluster.
+func TestCostOfBackups(t *testing.T) {
+	of := func(name, id string) *v1alpha1.CassandraBackup {
+		return &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: "orders"},
+				Store: v1alpha1.BackupStoreReference{Name: "main"}},
+			Status: v1alpha1.CassandraBackupStatus{Phase: v1alpha1.BackupComplete, ID: id, ClusterUID: "c", Bytes: 77,
+				NewBytes: 7}}
+	}
+	main := &v1alpha1.CassandraBackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main"}}
+	said := func() string {
+		t.Helper()
+		d := newDesk()
+		if err := d.costOfBackups(t.Context(), to(t, interceptor.Funcs{}, cluster("shop", "orders"), of("a", "b-1"),
+			of("b", "b-2"), main), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		return d.out.String()
+	}
+	if out := said(); !strings.Contains(out, "first sweep") || !strings.Contains(out, "77     7    -") {
+		t.Errorf("said %q", out)
+	}
+	at := metav1.NewTime(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
+	main.Status.Clusters = []v1alpha1.StoredCluster{{UID: "other", SweptAt: &at, Bytes: 999}, {UID: "c", SweptAt: &at,
+		Files: 3, Bytes: 90, WaitingBytes: 5, LogBytes: 40, Alone: []v1alpha1.AloneInStore{{ID: "b-1", Bytes: 13}}}}
+	out := said()
+	for _, want := range []string{"b-1  Complete  77     7    13", "b-2  Complete  77     7    -",
+		"main   c            3      90     5        40    2026-03-01T03:00:00Z"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "999") {
+		t.Errorf("another cluster is in\n%s", out)
+	}
+}
+
 // A verification is asked for by an annotation, and waited for until the status answers that.
 func TestVerify(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -148,7 +148,8 @@ func (r *restoring) noteDamage(ctx context.Context, f format.File, why error) er
 	if !errors.Is(why, disk.ErrContent) && !errors.Is(why, store.ErrDamaged) {
 		return nil
 	}
-	err := r.from.Put(ctx, format.DamagedKey(string(r.arguments.Restore.Cluster), f.BlobName()), strings.NewReader(""), 0)
+	key := format.DamagedKey(string(r.arguments.Restore.Cluster), f.BlobName())
+	err := r.from.Put(ctx, key, strings.NewReader(""), 0)
 	if errors.Is(err, store.ErrExists) {
 		return nil
 	}

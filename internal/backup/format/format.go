@@ -128,6 +128,16 @@ type Marks struct {
 	Sets        []Marked `json:"sets,omitempty"`
 	// Gone are the hashes of those that were deleted, one after the other.
 	Gone []byte `json:"gone,omitempty"`
+	// Alone are the bytes of blobs that one backup alone names, for each, and LogBytes those of
+	// commit logs.
+	Alone    []Alone `json:"alone,omitempty"`
+	LogBytes int64   `json:"logBytes,omitempty"`
+}
+
+// Alone is what the deletion of a backup would free.
+type Alone struct {
+	Backup string `json:"backup"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // Marked are blobs that are marked since the same time: their hashes one after the other.

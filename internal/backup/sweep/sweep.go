@@ -60,15 +60,21 @@ func Due(last *format.Marks, now time.Time) bool {
 	return last == nil || last.At.After(now) || now.Sub(last.At) >= every
 }
 
+// several backups name a blob.
+const several = -1
+
 // look is one at the blobs of a cluster.
 type look struct {
 	store.Store
 	cluster string
 	rules   garbage.Rules
 	now     func() time.Time
-	// named are the blobs that manifests name, of those that were read; pins those that are pinned.
-	named, pins map[garbage.Sum]struct{}
-	seen        map[string]bool
+	// named are the blobs that manifests name, of those that were read, by the number of the one
+	// backup that does, or several; pins those that are pinned.
+	named   map[garbage.Sum]int32
+	pins    map[garbage.Sum]struct{}
+	backups []string
+	seen    map[string]bool
 }
 
 // Sweep deletes the blobs of a cluster that nobody has named since the last marks, and marks those
@@ -76,7 +82,7 @@ type look struct {
 // that it has written; nil if there are no blobs.
 func Sweep(ctx context.Context, s store.Store, cluster string, rules garbage.Rules, now func() time.Time) (
 	*format.Marks, error) {
-	w := &look{Store: s, cluster: cluster, rules: rules, now: now, named: map[garbage.Sum]struct{}{},
+	w := &look{Store: s, cluster: cluster, rules: rules, now: now, named: map[garbage.Sum]int32{},
 		seen: map[string]bool{}}
 	before, err := list(ctx, s, format.MarksPrefix(cluster))
 	if err != nil {
@@ -190,6 +196,11 @@ func (w *look) read(ctx context.Context, key string) error {
 	case m.Cluster != w.cluster:
 		return fmt.Errorf("object %s is of cluster %s", key, m.Cluster)
 	}
+	backup := format.BackupOf(key)
+	by := slices.Index(w.backups, backup)
+	if by < 0 {
+		by, w.backups = len(w.backups), append(w.backups, backup)
+	}
 	for _, t := range m.Tables {
 		for _, s := range t.SSTables {
 			for _, f := range s.Files {
@@ -197,7 +208,11 @@ func (w *look) read(ctx context.Context, key string) error {
 				if err != nil {
 					return fmt.Errorf("object %s: %w", key, err)
 				}
-				w.named[sum] = struct{}{}
+				number := int32(by) //nolint:gosec // a store has fewer backups
+				if other, is := w.named[sum]; is && other != number {
+					number = several
+				}
+				w.named[sum] = number
 			}
 		}
 	}
@@ -243,6 +258,7 @@ func (w *look) mark(ctx context.Context, marks garbage.Marks, next *format.Marks
 	}
 	var candidates []garbage.Blob
 	began, size := w.now(), map[garbage.Sum]int64{}
+	alone := make([]int64, len(w.backups))
 	if err := w.List(ctx, format.BlobPrefix(w.cluster), func(o store.Object) error {
 		sum, err := format.SumOf(w.cluster, o.Key)
 		switch {
@@ -253,12 +269,24 @@ func (w *look) mark(ctx context.Context, marks garbage.Marks, next *format.Marks
 				"is wrong", o.Key, o.Written.UTC().Format(time.RFC3339), w.now().UTC().Format(time.RFC3339))
 		}
 		next.Blobs, next.Bytes = next.Blobs+1, next.Bytes+o.Size
+		if by, is := w.named[sum]; is && by != several {
+			alone[by] += o.Size
+		}
 		if !w.needed(sum) && began.Sub(o.Written) >= w.rules.Young && len(candidates) < mostMarks {
 			candidates, size[sum] = append(candidates, garbage.Blob{Sum: sum, Written: o.Written}), o.Size
 		}
 		return nil
 	}); err != nil {
 		return err //nolint:wrapcheck // it says what it is about
+	}
+	if err := w.List(ctx, format.LogPrefix(w.cluster, ""), func(o store.Object) error {
+		next.LogBytes += o.Size
+		return nil
+	}); err != nil {
+		return err //nolint:wrapcheck // it says what it is about
+	}
+	for i, backup := range w.backups {
+		next.Alone = append(next.Alone, format.Alone{Backup: backup, Bytes: alone[i]})
 	}
 	next.At = w.now()
 	all := w.rules.Mark(marks, slices.Values(candidates), w.needed, next.At)

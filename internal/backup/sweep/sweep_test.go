@@ -192,6 +192,26 @@ func TestWhatIsNeverDescribedGoes(t *testing.T) {
 	}
 }
 
+// What one backup alone has is counted, whichever of its nodes do, and the commit logs.
+func TestWhatBackupsHaveAlone(t *testing.T) {
+	s := newSwept(t)
+	s.blobs(day, 0, 1, 2, 3, 4)
+	s.manifest("b1", day, 0, 1)
+	s.manifest("b2", day, 1, 2, 3)
+	text, err := json.Marshal(&format.Manifest{Version: format.Version, Backup: "b2", Cluster: "c",
+		Tables: []format.Table{{SSTables: []format.SSTable{{Files: []format.File{{SHA256: sumOf(3)}}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(format.ManifestKey("c", "b2", "other"), string(text), day)
+	s.write(format.LogPrefix("c", "h")+"CommitLog-7-1.log/1/0000000000", "123", day)
+	marks, err := s.sweep()
+	if want := []format.Alone{{Backup: "b1", Bytes: 5}, {Backup: "b2", Bytes: 10}}; err != nil ||
+		!slices.Equal(marks.Alone, want) || marks.LogBytes != 3 {
+		t.Errorf("%+v, %v", marks, err)
+	}
+}
+
 // Nothing is deleted where something cannot be understood.
 func TestNothingIsSwept(t *testing.T) {
 	for name, change := range map[string]func(*swept){

@@ -1,6 +1,7 @@
 package backupstore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/words"
@@ -21,8 +23,9 @@ import (
 const (
 	// sweepAgain is when it is looked again whether a sweep is due.
 	sweepAgain = time.Hour
-	// mostClusters is a bound of the schema.
+	// mostClusters and mostAlone are bounds of the schema.
 	mostClusters = 100
+	mostAlone    = 64
 )
 
 // Sweepable says that the store may be swept: what it lists is relied on.
@@ -84,6 +87,7 @@ func NextSweep(s *facts.Sweep) plan.Plan {
 			}
 			c.Files, c.Bytes, c.Deleted, c.Locked = m.Blobs, m.Bytes, m.Deleted, m.Locked
 			c.Waiting, c.WaitingBytes = m.Marked, m.MarkedBytes
+			c.LogBytes, c.Alone = m.LogBytes, alone(m)
 		}
 		if c.Problem != "" && before[uid].Problem == "" {
 			say(corev1.EventTypeWarning, v1alpha1.EventStoreNotSwept, fmt.Sprintf("cluster %s: %s", uid, c.Problem))
@@ -99,4 +103,15 @@ func NextSweep(s *facts.Sweep) plan.Plan {
 		ResourceVersion: s.Object.ResourceVersion})
 	draft.Write(said...)
 	return draft.Plan
+}
+
+// alone is what each backup alone has, the largest first.
+func alone(m *format.Marks) []v1alpha1.AloneInStore {
+	all := slices.SortedStableFunc(slices.Values(m.Alone),
+		func(a, b format.Alone) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	var out []v1alpha1.AloneInStore
+	for _, a := range all[:min(len(all), mostAlone)] {
+		out = append(out, v1alpha1.AloneInStore{ID: a.Backup, Bytes: a.Bytes})
+	}
+	return out
 }

@@ -41,3 +41,17 @@ func TestLatestBackups(t *testing.T) {
 		s.Object.Status = status
 	}
 }
+
+// Of what backups alone have the largest are in the status.
+func TestWhatBackupsHaveAlone(t *testing.T) {
+	m := &format.Marks{At: time.Unix(100, 0), LogBytes: 7}
+	for i := range mostAlone + 1 {
+		m.Alone = append(m.Alone, format.Alone{Backup: fmt.Sprint(i), Bytes: int64(i)})
+	}
+	p := NextSweep(&facts.Sweep{Object: &v1alpha1.CassandraBackupStore{}, Problems: map[types.UID]string{},
+		Swept: map[types.UID]*format.Marks{"z": m}})
+	of := p.Writes[0].Object.(*v1alpha1.CassandraBackupStore).Status.Clusters[0]
+	if len(of.Alone) != mostAlone || of.Alone[0].ID != "64" || of.Alone[mostAlone-1].Bytes != 1 || of.LogBytes != 7 {
+		t.Errorf("%+v", of)
+	}
+}

@@ -255,7 +255,8 @@ func Report(v *assess.View, d *plan.Draft) plan.Result {
 	}
 	if len(missed) > 0 {
 		d.Notice(v1alpha1.NoticeRepairDeadlineMissed, nil, "table %s was not repaired within its gc_grace_seconds, "+
-			"or since its replication was changed: deleted rows may come back, and replicas lack rows. See status.blocked and the other notices for what holds it up",
+			"or since its replication was changed: deleted rows may come back, and replicas lack rows. See "+
+			"status.blocked and the other notices for what holds it up",
 			words.List(missed, 3))
 	}
 	if len(s.DueTables())+len(s.Lacking) > 0 {
