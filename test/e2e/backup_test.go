@@ -3,14 +3,17 @@
 package e2e
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,7 +32,20 @@ func bucket(t *testing.T, ring *scene.Ring, front ...func(http.Handler) http.Han
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
+	t.Cleanup(func() {
+		b.Close()
+		if t.Failed() {
+			return
+		}
+		// The next test of a shared ring makes another one.
+		for name, o := range map[string]client.Object{"main": &v1alpha1.CassandraBackupStore{}, "main-keys": &corev1.Secret{}} {
+			o.SetNamespace(ring.Namespace)
+			o.SetName(name)
+			if err := client.IgnoreNotFound(ring.Kubernetes.Client.Delete(background, o)); err != nil {
+				t.Errorf("delete the store: %v", err)
+			}
+		}
+	})
 	return b
 }
 
@@ -84,6 +100,112 @@ func TestTablesFromABackup(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestDamagedBackup: a bit of a file is flipped in the store. A verification finds it, and a table
+// comes back without what that node had of it: the others have each row. When a file of a second
+// node is damaged, too, a restore is refused, and no row is touched.
+func TestDamagedBackup(t *testing.T) {
+	onlyInFull(t)
+	ring := forGrowth(t, "e2e-damage")
+	in, nodes := bucket(t, ring), ring.NodeNames(t.Context())
+	const table = scene.Keyspace + ".rows"
+	var b *v1alpha1.CassandraBackup
+	took(t, "the ring is backed up", func() (err error) {
+		b, err = ring.BackUp(t.Context(), "before", "main")
+		return err
+	})
+	flipped(t, in, ring, b, nodes[0], table)
+	took(t, "the damage is found", func() error {
+		of, err := ring.Verified(t.Context(), b)
+		if err == nil && (of.DamagedFiles != 1 || len(of.Damaged) != 1 || of.Damaged[0].Node != nodes[0] ||
+			of.Damaged[0].Table != table || of.Damaged[0].Ranges == 0 || of.Damaged[0].Uncovered > 0) {
+			err = fmt.Errorf("found is %+v", of)
+		}
+		return err
+	})
+	var done, refused *v1alpha1.CassandraRestore
+	while(t, ring, servedThroughout, "the table is truncated, and restored from the others", func() (err error) {
+		if err = ring.Restore(t.Context(), "without", "main", b.Status.ID, v1alpha1.RestoreMerge); err == nil {
+			done, err = ring.Restored(t.Context(), "without")
+		}
+		return err
+	})
+	if want := "without what " + nodes[0] + " had of " + table; !strings.Contains(done.Status.Message, want) {
+		t.Errorf("the restore says %q, and not %q", done.Status.Message, want)
+	}
+	took(t, "all rows are read at ALL through every node",
+		func() error { return ring.ReadBack(t.Context(), gocql.All) })
+
+	flipped(t, in, ring, b, nodes[1], table)
+	took(t, "a restore is refused", func() (err error) {
+		err = ring.Kubernetes.Client.Create(t.Context(), &v1alpha1.CassandraRestore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ring.Namespace, Name: "refused"},
+			Spec: v1alpha1.CassandraRestoreSpec{Cluster: v1alpha1.TaskCluster{Name: ring.Name},
+				Store: v1alpha1.BackupStoreReference{Name: "main"}, Backup: b.Status.ID,
+				Tables: []v1alpha1.RestoredTable{{From: table}}, Mode: v1alpha1.RestoreMerge}})
+		if err == nil {
+			refused, err = ring.Restored(t.Context(), "refused")
+		}
+		return err
+	})
+	if refused.Status.Phase != v1alpha1.TaskFailed ||
+		!strings.Contains(refused.Status.Message, "no row has come back: ") ||
+		!strings.Contains(refused.Status.Message, "may be left out") {
+		t.Errorf("the restore is %s: %s", refused.Status.Phase, refused.Status.Message)
+	}
+	took(t, "all rows are read again", func() error { return ring.ReadBack(t.Context(), gocql.All) })
+}
+
+// flipped flips a bit in a store: of a file of a table that a node has in a backup, and that no
+// other one has. Files of the same content are one.
+func flipped(t *testing.T, in store.Store, ring *scene.Ring, b *v1alpha1.CassandraBackup, node, table string) {
+	t.Helper()
+	uid, named, of := string(ring.UID), map[string]int{}, []string{}
+	for _, n := range b.Status.Nodes {
+		text, err := object(t, in, format.ManifestKey(uid, b.Status.ID, n.Member))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := format.Decode[format.Manifest](text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, has := range m.Tables {
+			for _, s := range has.SSTables {
+				for _, f := range s.Files {
+					named[f.BlobName()]++
+					if n.Node == node && has.Keyspace+"."+has.Name == table && f.Size > 0 {
+						of = append(of, f.BlobName())
+					}
+				}
+			}
+		}
+	}
+	i := slices.IndexFunc(of, func(name string) bool { return named[name] == 1 })
+	if i < 0 {
+		t.Fatalf("node %s has no file of %s that others have not: %v", node, table, of)
+	}
+	key := format.BlobKey(uid, of[i])
+	content, err := object(t, in, key)
+	if err == nil {
+		content[len(content)/2] ^= 1
+		err = errors.Join(in.Delete(t.Context(), key),
+			in.Put(t.Context(), key, bytes.NewReader(content), int64(len(content))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// object is what a store has by a key.
+func object(t *testing.T, in store.Store, key string) ([]byte, error) {
+	content, err := in.Get(t.Context(), key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(content)
+	return text, errors.Join(err, content.Close())
 }
 
 // TestRestoredInAnotherShape: of a ring that is gone another one is made, with fewer nodes in a
@@ -200,13 +322,12 @@ func whole(t *testing.T, in store.Store, b *v1alpha1.CassandraBackup, nodes int)
 			return fmt.Errorf("%s is not there", key)
 		}
 		members[n.Member] = true
-		content, err := in.Get(t.Context(), key)
+		text, err := object(t, in, key)
 		if err != nil {
 			return err
 		}
-		text, err := io.ReadAll(content)
-		m, wrong := format.Decode[format.Manifest](text)
-		if err := errors.Join(err, content.Close(), wrong); err != nil {
+		m, err := format.Decode[format.Manifest](text)
+		if err != nil {
 			return err
 		}
 		for _, table := range m.Tables {

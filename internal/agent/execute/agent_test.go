@@ -28,7 +28,7 @@ func (w *world) agent() *Agent {
 	return New(Host{
 		Threads: threads.Goroutines{}, Init: fakeInit{w}, Journal: fakeJournal{w}, Disk: fakeDisk{w},
 		Files: fakeFiles{w}, JVM: fakeJVM{world: w}, Record: fakeRecord{w},
-		Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
+		LogVolume: w.logVolume, Peers: fakePeers{w}, Logf: func(format string, arguments ...any) {
 			w.change(func() { w.log = append(w.log, fmt.Sprintf(format, arguments...)) })
 		},
 		Store: func(context.Context, *v1alpha1.BackupStoreSpec) (store.Store, error) { return fakeStore{world: w}, nil },

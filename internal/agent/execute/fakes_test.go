@@ -60,10 +60,14 @@ type world struct {
 	// placed are the files of a backup, and store is where they come from.
 	placed []string
 	store  func(context.Context, string) (io.ReadCloser, error)
-	record *v1alpha1.CassandraNode
-	known  bool
-	writes []v1alpha1.CassandraNodeStatus
-	failOn map[string]error
+	// logVolume is a directory; installed and command are those of the last start.
+	logVolume string
+	installed config.Files
+	command   []string
+	record    *v1alpha1.CassandraNode
+	known     bool
+	writes    []v1alpha1.CassandraNodeStatus
+	failOn    map[string]error
 	// taken is what others have written to the data volume.
 	taken int64
 	block map[string]chan struct{}
@@ -236,6 +240,7 @@ func (f fakeInit) Start(ctx context.Context, _ initapi.State, id uint64, command
 			!slices.Contains(command.Argv, "cassandra.start_native_transport=false") {
 			f.t.Errorf("command %v", command.Argv)
 		}
+		f.command = command.Argv
 		s.LastStartID, s.Process = id, &initapi.Process{StartID: id, PID: int(id) + 100, StartedAt: time.Now()}
 	})
 	return f.State(ctx)
@@ -343,7 +348,8 @@ func (f fakeFiles) Base(string) (config.Files, error) {
 			`<root level="INFO"><appender-ref ref="STDOUT"/></root></configuration>`),
 	}, f.failOn["base"]
 }
-func (f fakeFiles) Install(string, config.Files) error {
+func (f fakeFiles) Install(_ string, files config.Files) error {
+	f.change(func() { f.installed = files })
 	return f.call(context.Background(), "install")
 }
 func (f fakeFiles) Read(string) ([]byte, error) { return []byte("num_tokens: 16\n"), nil }

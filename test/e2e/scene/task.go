@@ -107,24 +107,35 @@ func (r *Ring) BackUpWithin(ctx context.Context, name, store string, limits *v1a
 	return b, err
 }
 
-// Verify has the operator read a whole backup in its store, and waits until it has found all of it.
+// Verify has the operator read a whole backup in its store, and fails unless it has found all of
+// it.
 func (r *Ring) Verify(ctx context.Context, b *v1alpha1.CassandraBackup) error {
+	of, err := r.Verified(ctx, b)
+	if err == nil && of.DamagedFiles > 0 {
+		err = fmt.Errorf("backup %s has %+v", b.Name, of)
+	}
+	return err
+}
+
+// Verified has the operator read a whole backup in its store, and returns what it has found.
+func (r *Ring) Verified(ctx context.Context, b *v1alpha1.CassandraBackup) (*v1alpha1.BackupVerified, error) {
 	const request = "100%@once"
 	before := b.DeepCopy()
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AnnotationVerify, request)
 	if err := r.Kubernetes.Client.Patch(ctx, b, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("annotate backup %s: %w", b.Name, err)
+		return nil, fmt.Errorf("annotate backup %s: %w", b.Name, err)
 	}
-	return r.poll(ctx, 5*time.Minute, "backup "+b.Name+" is verified", func(ctx context.Context) error {
+	err := r.poll(ctx, 5*time.Minute, "backup "+b.Name+" is verified", func(ctx context.Context) error {
 		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
 			return fmt.Errorf("get backup %s: %w", b.Name, err)
 		}
 		of := b.Status.Verified
-		if of == nil || of.Request != request || of.At == nil || of.DamagedFiles > 0 || of.FilesRead == 0 {
+		if of == nil || of.Request != request || of.At == nil || of.FilesRead == 0 {
 			return fmt.Errorf("backup %s has %+v", b.Name, of)
 		}
 		return nil
 	})
+	return b.Status.Verified, err
 }
 
 // Restore brings the table of rows back from a backup, and waits until that is done: in place of
@@ -144,15 +155,7 @@ func (r *Ring) Restore(ctx context.Context, name, store, backup string, mode v1a
 	if err := r.Kubernetes.Client.Create(ctx, o); err != nil {
 		return fmt.Errorf("create restore %s: %w", name, err)
 	}
-	err := r.poll(ctx, 10*time.Minute, "restore "+name+" has finished", func(ctx context.Context) error {
-		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return fmt.Errorf("get restore %s: %w", name, err)
-		}
-		if !o.Status.Finished() {
-			return fmt.Errorf("restore %s is %s %s: %s", name, o.Status.Phase, o.Status.Progress, o.Status.Message)
-		}
-		return nil
-	})
+	o, err := r.Restored(ctx, name)
 	if err == nil && o.Status.Phase != v1alpha1.TaskSucceeded {
 		err = fmt.Errorf("restore %s is %s: %s", name, o.Status.Phase, o.Status.Message)
 	}
@@ -160,4 +163,19 @@ func (r *Ring) Restore(ctx context.Context, name, store, backup string, mode v1a
 		err = fmt.Errorf("restore %s has replaced %+v", name, o.Status.Replaced)
 	}
 	return err
+}
+
+// Restored waits until a restore has finished, in whatever way.
+func (r *Ring) Restored(ctx context.Context, name string) (*v1alpha1.CassandraRestore, error) {
+	o := &v1alpha1.CassandraRestore{}
+	key := client.ObjectKey{Namespace: r.Namespace, Name: name}
+	return o, r.poll(ctx, 10*time.Minute, "restore "+name+" has finished", func(ctx context.Context) error {
+		if err := r.Kubernetes.Client.Get(ctx, key, o); err != nil {
+			return fmt.Errorf("get restore %s: %w", name, err)
+		}
+		if !o.Status.Finished() {
+			return fmt.Errorf("restore %s is %s %s: %s", name, o.Status.Phase, o.Status.Progress, o.Status.Message)
+		}
+		return nil
+	})
 }
