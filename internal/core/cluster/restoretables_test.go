@@ -119,6 +119,44 @@ func TestARestoreThatFails(t *testing.T) {
 	}
 }
 
+// Rows go to all their owners: while a member is down no attempt is made in vain, for however long.
+func TestRowsWaitForTheirOwners(t *testing.T) {
+	w := formed(t)
+	begun := w.bringBack(func(_ string, o v1alpha1.OperationType) v1alpha1.OperationPhase {
+		switch {
+		case o != v1alpha1.OperationLoadTables:
+			return v1alpha1.OperationSucceeded
+		case w.absent[three[1]]:
+			return v1alpha1.OperationFailed
+		}
+		return v1alpha1.OperationRunning
+	})
+	for range 20 {
+		w.pass()
+	}
+	if got := stages(*begun); got != "StageTables LoadTables" {
+		t.Fatalf("begun %q", *begun)
+	}
+	w.absent[three[1]] = true
+	w.agents()
+	operations := w.snapshot.Nodes[three[0]].Record.Status.Operations
+	at := metav1.NewTime(w.now)
+	last := &operations[len(operations)-1]
+	last.Phase, last.FinishedAt = v1alpha1.OperationFailed, &at
+	for range 60 {
+		w.now = w.now.Add(30 * time.Second)
+		w.pass()
+	}
+	w.wantRestore("Running")
+	delete(w.absent, three[1])
+	w.agents()
+	for range 2 { // the attempts that ran, and the one after that which failed
+		w.succeed()
+		w.settle()
+	}
+	w.wantRestore("Succeeded 3/3")
+}
+
 // A restore that is deleted while nodes download clears what they have.
 func TestARestoreIsDeleted(t *testing.T) {
 	w := formed(t)

@@ -155,12 +155,12 @@ func (s *Step) ask(o Operation, n *facts.Node, id string, live bool) bool {
 	})
 }
 
-// blockers are why an operation would be begun, or retried, in vain now: a repair and TRUNCATE need
-// the whole ring.
+// blockers are why an operation would be begun, or retried, in vain now: a repair, TRUNCATE, and
+// rows that go to all their owners need the whole ring.
 func (s *Step) blockers(o Operation) []guard.Refusal {
 	about, rules := MemberNodes(s.engine.view), s.engine.rules.Repair
 	switch {
-	case o.Type == v1alpha1.OperationTruncate:
+	case o.Type == v1alpha1.OperationTruncate, o.Type == v1alpha1.OperationLoadTables:
 		rules = s.engine.rules.Backup
 	case o.Type != v1alpha1.OperationRepair:
 		return nil
