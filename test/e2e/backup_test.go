@@ -38,7 +38,8 @@ func bucket(t *testing.T, ring *scene.Ring, front ...func(http.Handler) http.Han
 			return
 		}
 		// The next test of a shared ring makes another one.
-		for name, o := range map[string]client.Object{"main": &v1alpha1.CassandraBackupStore{}, "main-keys": &corev1.Secret{}} {
+		made := map[string]client.Object{"main": &v1alpha1.CassandraBackupStore{}, "main-keys": &corev1.Secret{}}
+		for name, o := range made {
 			o.SetNamespace(ring.Namespace)
 			o.SetName(name)
 			if err := client.IgnoreNotFound(ring.Kubernetes.Client.Delete(background, o)); err != nil {

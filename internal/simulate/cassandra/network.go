@@ -46,6 +46,9 @@ type Network struct {
 	// failStreams is how many of the next streams fail.
 	failStreams int
 	written     int64
+	// backedUp is up to when writes are in a backup, outdated up to when those that are in none are
+	// to go.
+	backedUp, outdated int64
 	// doubled are operations that began on a node beside themselves.
 	doubled []string
 	disks   []*Disk

@@ -48,6 +48,7 @@ func init() {
 			call: (*Process).flushKeyspace},
 		{name: "loadNewSSTables", signature: "(java.lang.String,java.lang.String)", blocks: true,
 			call: (*Process).loadNewSSTables},
+		{name: "truncate", signature: "(java.lang.String,java.lang.String)", blocks: true, call: (*Process).truncate},
 		{name: "bulkLoad", signature: "(java.lang.String)", blocks: true, call: (*Process).bulkLoad},
 		{name: "takeSnapshot", signature: "(java.lang.String,java.util.Map,[Ljava.lang.String;)", blocks: true,
 			call: (*Process).takeSnapshot},

@@ -183,6 +183,14 @@ func (j *jvmHost) Tables(ctx context.Context) ([]facts.Table, time.Duration, err
 	return j.s.jvm.Tables(ctx)
 }
 
+// Describe has the statements that create the tables of a keyspace.
+func (j *jvmHost) Describe(_ context.Context, keyspace string) (string, error) {
+	if j.s.jvm == nil {
+		return "", errUnreachable
+	}
+	return j.s.jvm.Describe(keyspace)
+}
+
 // ForgetStreamedRanges has the next rebuild of a keyspace stream all of its ranges.
 func (j *jvmHost) ForgetStreamedRanges(ctx context.Context, keyspace string) error {
 	if j.s.jvm == nil {

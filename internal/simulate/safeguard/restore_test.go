@@ -69,3 +69,24 @@ func TestWhatARestoreInAnotherShapeRestsOn(t *testing.T) {
 		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = unloaded{h.JVM} })},
 		"a write that was acknowledged is lost")
 }
+
+// unremoved says of the rows of each table that they are removed, and they are not.
+type unremoved struct{ execute.JVM }
+
+func (unremoved) Truncate(context.Context, string, string) error { return nil }
+
+// A table has the rows of a backup and, where these replace others, no others from before.
+func TestWhatARestoreOfTablesRestsOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken func(execute.JVM) execute.JVM
+		by     string
+	}{
+		"tables-merged":   {func(j execute.JVM) execute.JVM { return unloaded{j} }, "a write that was acknowledged is lost"},
+		"tables-replaced": {func(j execute.JVM) execute.JVM { return unremoved{j} }, "has rows that were to go"},
+	} {
+		s := found(t, name)
+		holds(t, trial.Trial{Scenario: s, Seed: 1})
+		caught(t, trial.Trial{Scenario: s, Seed: 1,
+			Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.JVM = c.broken(h.JVM) })}, c.by)
+	}
+}

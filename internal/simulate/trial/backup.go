@@ -43,8 +43,10 @@ func backupScenarios() []*Scenario {
 				Until: func(w *world.World) bool { return unheard(w, w.Kube.Hosts()[0]) }, Within: 5 * time.Minute},
 			Act{Name: "create backup", Do: askForBackup, Until: either(backupIs(v1alpha1.BackupComplete), rollsOut),
 				Within: 2 * time.Hour},
-			Act{Name: "bring it back", Do: func(w *world.World) error { w.Kube.Return(w.Kube.Hosts()[0], true); return nil },
-				Until: complete, Within: 2 * time.Hour}),
+			Act{Name: "bring it back", Do: func(w *world.World) error {
+				w.Kube.Return(w.Kube.Hosts()[0], true)
+				return nil
+			}, Until: complete, Within: 2 * time.Hour}),
 	}
 }
 

@@ -120,7 +120,7 @@ func Catalogue() []*Scenario {
 			Act{Name: "return", Do: everyHost(func(k *kube.Cluster, name string) { k.Return(name, true) }),
 				Until: again, Within: 30 * time.Minute}),
 	}, slices.Concat(recoverScenarios(), deletionScenarios(), childScenarios(), wrongScenarios(),
-		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(),
+		rollOutScenarios(), versionScenarios(), losingScenarios(), taskScenarios(), backupScenarios(), tableScenarios(),
 		repairScenarios(), leaveScenarios(), stopScenarios(), replaceScenarios(),
 		ephemeralScenarios())...)
 }

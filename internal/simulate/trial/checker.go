@@ -159,6 +159,9 @@ func (o *checker) changed(e apiserver.Event) {
 		o.record(e, object, byOperator)
 	case *v1alpha1.CassandraTask:
 		o.task(e, object)
+	case *v1alpha1.CassandraRestore:
+		old, _ := e.Old.(*v1alpha1.CassandraRestore)
+		o.restore(old, object)
 	case *v1alpha1.CassandraBackup:
 		old, _ := e.Old.(*v1alpha1.CassandraBackup)
 		o.backup(old, object)

@@ -29,7 +29,7 @@ type End struct {
 
 // compared are the kinds of which the end is made.
 var compared = []string{
-	"CassandraCluster", "CassandraNode", "CassandraTask", "CassandraBackup",
+	"CassandraCluster", "CassandraNode", "CassandraTask", "CassandraBackup", "CassandraRestore",
 	"Pod", "PersistentVolumeClaim", "Service", "ConfigMap",
 	"Secret",
 	"ServiceAccount", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy",
@@ -164,6 +164,8 @@ func normal(o client.Object) string {
 		}
 	case *v1alpha1.CassandraBackup:
 		content["status"] = map[string]any{"phase": string(o.Status.Phase)} // which rows it has is by chance
+	case *v1alpha1.CassandraRestore:
+		content["status"] = map[string]any{"phase": string(o.Status.Phase)} // which node did what is by chance
 	case *v1alpha1.CassandraNode:
 		if spec, ok := content["spec"].(map[string]any); ok && o.Spec.Join != nil && o.Spec.Join.Withdraw != nil {
 			delete(spec, "join") // a ticket that was taken back is as good as none

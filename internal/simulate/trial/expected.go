@@ -93,6 +93,7 @@ func (o *checker) atTheEnd() {
 		o.bySpec(c)
 		o.memory()
 		o.snapshots()
+		o.brought()
 	}
 	if o.may().writes || o.Scenario.LosesDisk && o.Fault != nil && kindOf(o.Fault).class == ClassWorld {
 		return // what the world loses beside a disk may be the second copy

@@ -19,6 +19,7 @@ import (
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/core/ring"
+	"helenus.io/helenus/internal/simulate/cassandra"
 	"helenus.io/helenus/internal/simulate/world"
 )
 
@@ -140,6 +141,7 @@ func backUp(w *world.World) error {
 				name = "keyspaces"
 			}
 			m.Tables = append(m.Tables, format.Table{Keyspace: keyspace, Name: name, ID: "1",
+				Schema:   cassandra.CreateTable(keyspace, name),
 				SSTables: []format.SSTable{{Name: "nb-1-big", Files: []format.File{f}}}})
 			put(w, format.BlobKey(uid, f.SHA256), files[keyspace])
 		}
