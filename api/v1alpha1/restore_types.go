@@ -26,7 +26,7 @@ type CassandraRestore struct {
 
 	// Spec is what is to come back. It cannot be changed, but for confirm, which can be set.
 	// +required
-	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && self.tables == oldSelf.tables && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
+	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && self.tables == oldSelf.tables && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || duration(self.deadline) == duration(oldSelf.deadline))`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
 	// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.confirm) || !oldSelf.confirm || has(self.confirm) && self.confirm`,message=`confirm cannot be taken back: delete the CassandraRestore to cancel it`
 	Spec CassandraRestoreSpec `json:"spec"`
 	// Status is how far it has come. Only the operator writes it.
