@@ -29,6 +29,9 @@ func (r *Reader) unlisted(ctx context.Context, s *facts.Snapshot) error {
 	if s.NetworkPolicy() == v1alpha1.NetworkPolicyManaged {
 		shared = append(shared, render.NetworkPolicy(s.Cluster, s.Install))
 	}
+	if s.Ledger != nil && len(s.Ledger.Members) > 0 {
+		shared = append(shared, render.Repairs(render.OwnerOf(s.Cluster), ""))
+	}
 	for _, use := range s.CertificateUses(s.Encryption()) {
 		if !s.Cluster.Spec.HasOwn(use) {
 			shared = append(shared, render.CertificateSecret(render.OwnerOf(s.Cluster), use, nil))

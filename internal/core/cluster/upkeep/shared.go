@@ -37,6 +37,9 @@ func (k *Keeper) SharedObjects(rangesMove bool) plan.Result {
 		removeOthers(k, k.Shared.Services, v1alpha1.ClientServiceName)
 		removeOthers(k, k.Shared.Budgets, v1alpha1.DisruptionBudgetName)
 	}
+	if have := k.Shared.ConfigMaps[v1alpha1.RepairsName(o.Name)]; have != nil { // what it says is another step's
+		ensure(k, k.Shared.ConfigMaps, render.Repairs(o, have.Data[render.RepairsKey]), repairConfig, edited)
+	}
 	k.network()
 	if n := len(k.draft.Writes) - before; n > 0 {
 		return plan.Result{Outcome: plan.Done, Message: words.Plural(n, "object") + " to repair"}
