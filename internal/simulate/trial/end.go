@@ -156,9 +156,8 @@ func normal(o client.Object) string {
 		told := o.DeepCopy()
 		told.Status.Notices = slices.DeleteFunc(told.Status.Notices,
 			func(n v1alpha1.Notice) bool { return n.Reason == v1alpha1.NoticeClocksDiffer })
-		if told.Status.ReadyNodes == 0 {
-			told.Status.Repair = nil // what was known last, if the agents had told of tables
-		}
+		// When tables are repaired depends on when agents told of them, and of their replication.
+		told.Status.Repair = nil
 		if len(told.Status.Notices) < len(o.Status.Notices) || (told.Status.Repair == nil) != (o.Status.Repair == nil) {
 			return normal(told)
 		}
@@ -247,12 +246,15 @@ func (r *run) compare(undisturbed *End) {
 	if stays != nil {
 		end.Objects, expected.Objects = leavingOut(stays, end.Objects), leavingOut(stays, expected.Objects)
 	}
-	if unlike := kindOf(r.Fault).unlike; unlike != nil {
-		end.Objects, expected.Objects = maps.Clone(end.Objects), maps.Clone(expected.Objects)
-		for _, name := range unlike(r) {
-			delete(end.Objects, name)
-			delete(expected.Objects, name)
-		}
+	// Whether anything of repairs is known yet depends on when agents have told of tables.
+	unlike := []string{"ConfigMap/" + v1alpha1.RepairsName(clusterName)}
+	if of := kindOf(r.Fault).unlike; of != nil {
+		unlike = append(unlike, of(r)...)
+	}
+	end.Objects, expected.Objects = maps.Clone(end.Objects), maps.Clone(expected.Objects)
+	for _, name := range unlike {
+		delete(end.Objects, name)
+		delete(expected.Objects, name)
 	}
 	if r.may().claims {
 		end.Objects = maps.Clone(end.Objects)
@@ -331,6 +333,7 @@ func (r *run) compareCounts(expected *End) {
 		more := r.result.End.Created[name] - expected.Created[name]
 		switch {
 		case strings.HasPrefix(name, "Node/"): // a host that a fault brings back registers itself
+		case name == "ConfigMap/"+v1alpha1.RepairsName(clusterName): // see compare
 		case strings.HasPrefix(name, "Pod/"):
 			pods += max(0, more)
 		case more > 0 && !may.objects:

@@ -73,11 +73,6 @@ func tellsOfLostPods(w *world.World) bool {
 	return forming && !dataLost(0)(w) || dataLost(2)(w) && blockedWith(v1alpha1.BlockedSecondRackDown, "AcceptLoss")(w)
 }
 
-// haveBeenRepaired says that ranges were repaired: after the ledger was lost a node may lack rows.
-func haveBeenRepaired(w *world.World) bool {
-	return w.Server.Object("ConfigMap", keyOf(v1alpha1.RepairsName(clusterName))) != nil
-}
-
 // noteMember notes the pods, and which member the lost node is: a fault may have had it replaced.
 func noteMember(w *world.World) {
 	notePods(w)

@@ -162,14 +162,23 @@ func (r *run) tellsOfLostDisk() bool {
 // cleansUpLater names the objects that say that a node that waits for the user is to be cleaned up
 // when it is back: a ledger that was lost is rebuilt as if every node had data to drop, for only
 // the lost one knew better. Of that node no gossip tells the schema where all others have started
-// without it, so that none of them is cleaned up either.
+// without it, so that none of them is cleaned up either; and what has begun is suspended for it.
 func (r *run) cleansUpLater() []string {
+	cleans, away := []string{"CassandraCluster/" + clusterName}, false
+	for _, o := range r.w.Server.Objects("CassandraNode") {
+		n := o.(*v1alpha1.CassandraNode)
+		away = away || n.Status.Phase == v1alpha1.PhaseDownTooLong || n.Status.Phase == v1alpha1.PhaseDataLost
+		if slices.ContainsFunc(n.Spec.Operations,
+			func(o v1alpha1.OperationIntent) bool { return o.Type == v1alpha1.OperationCleanup }) {
+			cleans = append(cleans, "CassandraNode/"+n.Name)
+		}
+	}
 	waits := either(blockedWith("NodeDown", "holds data that it no longer owns"),
 		blockedWith(v1alpha1.BlockedSchemaVersionsDiffer, `is ""`))
-	if !allBut(v1alpha1.PhaseDownTooLong)(r.w) && !allBut(v1alpha1.PhaseDataLost)(r.w) || !waits(r.w) {
+	if !away || len(cleans) == 1 && !waits(r.w) {
 		return nil
 	}
-	return []string{"CassandraCluster" + "/" + clusterName}
+	return cleans
 }
 
 // waitsForLostNode says that the ledger was lost in a scenario in which a node is lost for good,

@@ -234,7 +234,7 @@ func (r *run) differs() bool {
 		return false
 	}
 	k := kindOf(r.Fault)
-	return r.unserved || r.takenAlong() || r.Scenario.Renews && haveBeenRepaired(r.w) || k.differs != nil && k.differs(r)
+	return r.unserved || r.takenAlong() || k.differs != nil && k.differs(r)
 }
 
 // takenAlong says that a roll-out which waits at the end has changed a node that was down anyway.
@@ -281,6 +281,11 @@ func (r *run) quiet() {
 // authority that clients get time for.
 func comesDue(w *world.World) bool {
 	c := get(w)
+	for _, o := range w.Server.Objects("CassandraBackup") {
+		if o.(*v1alpha1.CassandraBackup).Status.FinishedAt == nil { // a node tries again for an hour
+			return true
+		}
+	}
 	return c != nil && slices.ContainsFunc(c.Status.Notices, func(n v1alpha1.Notice) bool {
 		if n.Reason == v1alpha1.NoticeOperationPostponed || n.Reason == v1alpha1.NoticeRepairDeadlineMissed ||
 			n.Reason == v1alpha1.NoticeRepairScheduled {
