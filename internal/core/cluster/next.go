@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -207,6 +208,12 @@ func lastJoinIsOver(p *pass) bool {
 	return left <= 0
 }
 
+// waitsForJoins: what comes after the gate of joins does not begin while these wait.
+func (p *pass) waitsForJoins(kind ledger.Kind) bool {
+	after := []ledger.Kind{ledger.LeaveNode, ledger.RollOut, ledger.WithdrawDatacenter}
+	return slices.Contains(after, kind) && join.IsDue(p.engine.View()) && !lastJoinIsOver(p)
+}
+
 // interval is when a cluster is looked at again if nothing happens at all: for what sends no
 // events, such as a Secret that somebody deleted.
 const interval = 10 * time.Minute
@@ -234,6 +241,7 @@ func NextBy(rules guard.Rules, snapshot *facts.Snapshot, now time.Time) plan.Pla
 		func(reason v1alpha1.Reason, f guard.Finding) { found[reason] = cmp.Or(found[reason], f.Message) })
 	p := &pass{draft: draft, keeper: upkeep.New(view, draft), rules: rules}
 	p.engine = procedure.NewEngine(view, draft, procedures(rules), rules, p.keeper.PublishSeedsOf)
+	p.engine.Hold(p.waitsForJoins)
 	for _, e := range entries {
 		r := plan.Nothing()
 		if e.when == nil || e.when(p.engine.View()) {

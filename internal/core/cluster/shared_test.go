@@ -431,6 +431,30 @@ func TestWhenRangesMove(t *testing.T) {
 	}
 }
 
+// A roll-out that waits for nodes that cannot join yet keeps no host from being drained.
+func TestAHostIsDrainedWhileARollOutWaitsForJoins(t *testing.T) {
+	w := formed(t)
+	w.snapshot.Hosts = map[string]*corev1.Node{"m": {Spec: corev1.NodeSpec{Unschedulable: true}}}
+	w.snapshot.Nodes[second].Pod.Spec.NodeName = "m"
+	w.snapshot.Ledger.JoinedAt = w.now
+	w.change(func(s *v1alpha1.CassandraClusterSpec) {
+		s.Datacenters[0].Racks[0].Nodes = ptr(int32(2))
+		s.Node.CassandraYaml = v1alpha1.Settings{"concurrent_reads": {Raw: []byte("16")}}
+	})
+	for range 12 {
+		w.pass()
+	}
+	budget := w.snapshot.Shared.Budgets[v1alpha1.DisruptionBudgetName("orders", "dc1")]
+	if w.open() != nil || budget.Spec.MinAvailable.IntValue() != 2 {
+		t.Errorf("open is %v, and an eviction leaves %v", w.open(), budget.Spec.MinAvailable)
+	}
+	w.now = w.now.Add(time.Hour) // it waits no longer
+	w.pass()
+	if w.pass(); w.open() == nil || w.open().Kind != ledger.RollOut {
+		t.Errorf("open is %v", w.open())
+	}
+}
+
 // Each node takes the list of seeds over while it runs, so it is changed as little as can be.
 func TestSeedsAreKeptAsLongAsTheyCan(t *testing.T) {
 	w := newWorld(t, datacenter("dc1", 2, 2, 2))

@@ -113,6 +113,9 @@ func pendingNodes(v *assess.View) []render.Wanted {
 	return out
 }
 
+// IsDue says that nodes are to join.
+func IsDue(v *assess.View) bool { return len(pendingNodes(v)) > 0 }
+
 // followUpsWait is how long what follows joins waits for the next one, which is not ready.
 const followUpsWait = 10 * time.Minute
 

@@ -26,6 +26,8 @@ type Engine struct {
 	rules      guard.Rules
 	// seeds publishes the addresses of nodes.
 	seeds func(nodes []string)
+	// held says of a kind that it does not begin yet; nil if all may.
+	held func(ledger.Kind) bool
 
 	// running is what of Maintenance still runs although it is to be suspended, and long are the
 	// nodes on which it has done so for long.
@@ -42,6 +44,9 @@ func NewEngine(v *assess.View, d *plan.Draft, procedures []Procedure, rules guar
 	seeds func([]string)) *Engine {
 	return &Engine{view: v, draft: d, procedures: procedures, rules: rules, seeds: seeds}
 }
+
+// Hold says of which kinds none begins yet, although nothing speaks against it.
+func (e *Engine) Hold(held func(ledger.Kind) bool) { e.held = held }
 
 // View is what is known now: with the ledger as the pass has written it.
 func (e *Engine) View() *assess.View { return e.view }
@@ -102,7 +107,7 @@ func (e *Engine) RangesMove() bool {
 	}
 	for i := range e.procedures {
 		p := &e.procedures[i]
-		if !p.MovesRanges || p.AsksLast {
+		if !p.MovesRanges || p.AsksLast || e.held != nil && e.held(p.Kind) {
 			continue
 		}
 		if due := e.due(p); due != nil && len(due.Refusals) == 0 && due.Recommend == nil && due.Settled == nil &&
