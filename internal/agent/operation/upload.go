@@ -581,7 +581,7 @@ func (t *task) leaveOut(ctx context.Context, b *format.Backup) error {
 	for _, of := range leftOut {
 		e, known := view.ByHostID(of.HostID)
 		if !known || !e.Member() {
-			return fmt.Errorf("node %s is no member of the ring any more: nobody says which ranges it had", of.Node)
+			return fmt.Errorf("node %s is no member of the ring any more: its ranges are not known", of.Node)
 		}
 		n := format.Node{Name: of.Node, HostID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack,
 			CassandraVersion: e.Release}

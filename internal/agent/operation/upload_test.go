@@ -364,8 +364,9 @@ func TestCompleteBackupWithoutANode(t *testing.T) {
 		shop, down string
 		want       string
 	}{
-		"others have it":         {"NetworkTopologyStrategy {dc1=3}", down, ""},
-		"a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", down, "of keyspace shop has 2 replicas in datacenter dc1"},
+		"others have it": {"NetworkTopologyStrategy {dc1=3}", down, ""},
+		"a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", down,
+			"of keyspace shop has 2 replicas in datacenter dc1"},
 		"it is no member": {"NetworkTopologyStrategy {dc1=3}", strings.ReplaceAll(member, "a", "e"),
 			"node orders-dc1-r3-0 is no member of the ring any more"},
 	} {

@@ -89,7 +89,7 @@ func TestResume(t *testing.T) {
 	}{
 		"nothing was sent": {nil, nil, "1 2 3 4 5"},
 		"killed":           {want, nil, "4 5"},
-		"the store is away": {nil, func(t *testing.T, service *service, s store.Store, j lines) {
+		"the store does not answer": {nil, func(t *testing.T, service *service, s store.Store, j lines) {
 			service.inject(100, withPart("3"), unavailable)
 			if err := store.Resume(t.Context(), s, j, "key", bytes.NewReader(want), int64(len(want))); err == nil {
 				t.Fatal("it was not interrupted")

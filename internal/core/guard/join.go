@@ -246,10 +246,10 @@ func everyViewIsTheSame(of Nodes) []Finding {
 	return out
 }
 
-// membersOf a ring. A member that was stopped is a NORMAL one that is down: those that its message
-// of it does not reach may never see it as SHUTDOWN. Up to 4.1, and in 5.0 as it is by default,
-// whoever gets the message gives the status a version of its own count
-// (Gossiper#markAsShutdown), and those that know a later one of that member do not ask for it.
+// membersOf a ring. A member that was stopped is a NORMAL one that is down: members that do not get
+// the message of its shutdown may never see it as SHUTDOWN. Up to 4.1, and in 5.0 by default, a
+// receiver gives the status a version from its own counter (Gossiper#markAsShutdown), and members
+// that have a higher version do not request it.
 func membersOf(r *facts.Ring) []ring.Member {
 	var out []ring.Member
 	for _, e := range r.Endpoints {

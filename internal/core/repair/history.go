@@ -190,7 +190,7 @@ func (h *History) record(t TableOf) *Record {
 }
 
 // Noted is the history with the replication of tables that it lacks, or has with another one, and
-// says whether there were any. Whoever gets a replica later has none of what was written before.
+// says whether there were any. A replica that is added later has no row that was written before.
 func (h *History) Noted(tables []Table, now time.Time) (*History, bool) {
 	out, changed := h, false
 	for i := range tables {

@@ -147,12 +147,15 @@ func TestWhatIsDue(t *testing.T) {
 		units  bool
 		wait   time.Duration
 	}{
-		"nothing is proven":        {func(*Scene) {}, true, 0},
-		"the table is young":       {func(s *Scene) { s.Tables[0].Since = start.Add(-7 * day) }, false, day},
-		"the table is old":         {func(s *Scene) { s.Tables[0].Since = start.Add(-8 * day) }, true, 0},
-		"a short grace is a day":   {func(s *Scene) { s.Tables[0].Since, s.Tables[0].GCGrace = start, 0 }, false, 80 * day / 100},
-		"it was repaired":          {func(s *Scene) { s.all(start.Add(-15 * day / 2)) }, false, day / 2},
-		"with another replication": {func(s *Scene) { s.all(start); s.Tables[0].Replication = "SimpleStrategy {replication_factor=3}" }, true, 0},
+		"nothing is proven":      {func(*Scene) {}, true, 0},
+		"the table is young":     {func(s *Scene) { s.Tables[0].Since = start.Add(-7 * day) }, false, day},
+		"the table is old":       {func(s *Scene) { s.Tables[0].Since = start.Add(-8 * day) }, true, 0},
+		"a short grace is a day": {func(s *Scene) { s.Tables[0].Since, s.Tables[0].GCGrace = start, 0 }, false, 80 * day / 100},
+		"it was repaired":        {func(s *Scene) { s.all(start.Add(-15 * day / 2)) }, false, day / 2},
+		"with another replication": {func(s *Scene) {
+			s.all(start)
+			s.Tables[0].Replication = "SimpleStrategy {replication_factor=3}"
+		}, true, 0},
 		"one that others hold now is as new": {func(s *Scene) {
 			s.all(start)
 			s.Tables[0].Since = start
@@ -285,16 +288,23 @@ func TestWhatEndsALack(t *testing.T) {
 		share  float64
 		left   int
 	}{
-		"nothing":                        {func(*Scene) {}, 0, 0},
-		"a repair before":                {func(s *Scene) { s.all(start.Add(-time.Second)) }, 0, 0},
-		"a repair since":                 {func(s *Scene) { s.all(start) }, 1, 0},
-		"with another replication":       {func(s *Scene) { s.all(start); s.Tables[0].Replication = "SimpleStrategy {replication_factor=2}" }, 0, 0},
-		"the table was made since":       {func(s *Scene) { s.Tables[0].Since = start.Add(time.Minute) }, 1, 0},
-		"there is nothing to compare":    {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc1=1}" }, 1, 0},
-		"it has no replica":              {func(s *Scene) { s.Tables[0].Replication = "NetworkTopologyStrategy {dc2=3}" }, 1, 0},
-		"a table that is left out":       {func(s *Scene) { s.LeftOut, s.Tables = s.Tables, nil }, 1, 1},
-		"one of which it has no replica": {func(s *Scene) { s.all(start); s.leaveOut("NetworkTopologyStrategy {dc2=3}") }, 1, 0},
-		"one that is unknown":            {func(s *Scene) { s.all(start); s.leaveOut("OfOurOwn {}") }, 1, 1},
+		"nothing":                  {func(*Scene) {}, 0, 0},
+		"a repair before":          {func(s *Scene) { s.all(start.Add(-time.Second)) }, 0, 0},
+		"a repair since":           {func(s *Scene) { s.all(start) }, 1, 0},
+		"with another replication": {func(s *Scene) { s.all(start); s.Tables[0].Replication = "SimpleStrategy {replication_factor=2}" }, 0, 0},
+		"the table was made since": {func(s *Scene) { s.Tables[0].Since = start.Add(time.Minute) }, 1, 0},
+		"there is nothing to compare": {func(s *Scene) {
+			s.Tables[0].Replication = "NetworkTopologyStrategy {dc1=1}"
+		}, 1, 0},
+		"it has no replica": {func(s *Scene) {
+			s.Tables[0].Replication = "NetworkTopologyStrategy {dc2=3}"
+		}, 1, 0},
+		"a table that is left out": {func(s *Scene) { s.LeftOut, s.Tables = s.Tables, nil }, 1, 1},
+		"one of which it has no replica": {func(s *Scene) {
+			s.all(start)
+			s.leaveOut("NetworkTopologyStrategy {dc2=3}")
+		}, 1, 0},
+		"one that is unknown": {func(s *Scene) { s.all(start); s.leaveOut("OfOurOwn {}") }, 1, 1},
 	} {
 		s := sceneOf(t, 3, 4, 1)
 		c.change(s)

@@ -131,7 +131,7 @@ func LeavesOut(b *format.Backup, keyspaces []string) error {
 		case b.Replication[name] == nil: // each node has its own
 			continue
 		case !known:
-			return fmt.Errorf("nobody says who has copies of keyspace %s", name)
+			return fmt.Errorf("the backup does not say which nodes have copies of keyspace %s", name)
 		}
 		if err := d.spares(name, "keyspace "+name, "those of %s do not count"); err != nil {
 			return err
@@ -201,7 +201,7 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 			keyspaces = append(keyspaces, ring.Keyspace{Name: name, Replication: replication})
 		}
 	}
-	_ = d.place(nodes, keyspaces) // then nobody knows who has copies
+	_ = d.place(nodes, keyspaces) // then it is not known which nodes have copies
 	for _, f := range files {
 		of := []string{""}
 		if f.Keyspace != "" {

@@ -127,8 +127,9 @@ func TestWithoutANode(t *testing.T) {
 		t.Error(err)
 	}
 	err := LeavesOut(b, []string{"two"})
-	if err == nil || !strings.Contains(err.Error(), "of keyspace two has 2 replicas in datacenter dc1, and those of n-d do "+
-		"not count: 0 may be left out") {
+	if err == nil || !strings.Contains(err.Error(),
+		"of keyspace two has 2 replicas in datacenter dc1, and those of n-d do "+
+			"not count: 0 may be left out") {
 		t.Error(err)
 	}
 	file := facts.DamagedFile{HostID: "a", Node: "n-a", Keyspace: "three", Table: "t"}
@@ -137,11 +138,13 @@ func TestWithoutANode(t *testing.T) {
 		t.Error(err)
 	}
 	file.Keyspace = "two"
-	if got := Damaged(b, []facts.DamagedFile{file})[0]; got.Uncovered != 1 || !slices.Equal(got.CoveredBy, []string{"n-b"}) {
+	if got := Damaged(b, []facts.DamagedFile{file})[0]; got.Uncovered != 1 ||
+		!slices.Equal(got.CoveredBy, []string{"n-b"}) {
 		t.Errorf("%+v", got)
 	}
 	b.LeftOut[0].Tokens = nil
-	if err := LeavesOut(b, []string{"three"}); err == nil || !strings.Contains(err.Error(), "nobody says who has copies") {
+	if err := LeavesOut(b, []string{"three"}); err == nil ||
+		!strings.Contains(err.Error(), "does not say which nodes have copies") {
 		t.Error(err)
 	}
 }

@@ -209,8 +209,8 @@ func (p *Process) drainProgress() string {
 }
 
 // stopGossip tells those that it sees alive, who then count it as shut down at once, and is silent.
-// To others they tell nothing of it. In Cassandra they may: in 5.0 with storage_compatibility_mode
-// NONE, and else if those had heard of a lower version than the own count of whoever was told.
+// These do not gossip it. In Cassandra they may: in 5.0 with storage_compatibility_mode NONE, and
+// else if the version that a receiver gives the status is higher than the one that others have.
 func (p *Process) stopGossip() {
 	if !p.gossip.active {
 		return
