@@ -124,6 +124,17 @@ type RestoreDrill struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}$')`,message=`restoreDrill.schedule must be the five fields of cron, such as 0 6 * * 0. @every and the like are not allowed`
 	Schedule string `json:"schedule"`
 
+	// Keyspaces of users that are restored, where all would need too large a volume: give its size,
+	// too. At most 64. Default: all of the backup.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'system' && !k.startsWith('system_'))`,message=`restoreDrill.keyspaces: those of Cassandra itself come back in any case, and are not named`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
 	// Resources of Cassandra. Default: those of the nodes of the cluster.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`

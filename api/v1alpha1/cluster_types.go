@@ -456,6 +456,17 @@ type Restore struct {
 	// +optional
 	PointInTime *metav1.Time `json:"pointInTime,omitempty"`
 
+	// Keyspaces of users that come back, at most 64. Default: all of the backup. Those that do not
+	// are not in the schema of the ring either.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'system' && !k.startsWith('system_'))`,message=`keyspaces: those of Cassandra itself come back in any case, and are not named`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
 	// Roles says whose roles the ring has: its own, as any new ring (Fresh), or those of the backup
 	// with their passwords (Restore, for the shape of the backup). Its superuser and Helenus have
 	// those of their Secrets either way.

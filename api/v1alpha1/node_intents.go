@@ -136,6 +136,15 @@ type DiskRestore struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(d, self[d] >= 1)`,message=`datacenters: each needs a node`
 	Datacenters map[string]int32 `json:"datacenters,omitempty"`
 
+	// Keyspaces of users that come back. Not set: all of the backup.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
 	// PointInTime up to which the node's commit log in the store is replayed at the first start;
 	// not set for none.
 	// +optional

@@ -26,7 +26,7 @@ type CassandraRestore struct {
 
 	// Spec is what is to come back. It cannot be changed, but for confirm, which can be set.
 	// +required
-	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && self.tables == oldSelf.tables && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || duration(self.deadline) == duration(oldSelf.deadline))`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
+	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && has(self.tables) == has(oldSelf.tables) && (!has(self.tables) || self.tables == oldSelf.tables) && has(self.keyspaces) == has(oldSelf.keyspaces) && (!has(self.keyspaces) || self.keyspaces == oldSelf.keyspaces) && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || duration(self.deadline) == duration(oldSelf.deadline))`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
 	// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.confirm) || !oldSelf.confirm || has(self.confirm) && self.confirm`,message=`confirm cannot be taken back: delete the CassandraRestore to cancel it`
 	Spec CassandraRestoreSpec `json:"spec"`
 	// Status is how far it has come. Only the operator writes it.
@@ -59,8 +59,10 @@ const (
 
 // CassandraRestoreSpec is which tables of which backup come back in which cluster.
 //
+// +kubebuilder:validation:XValidation:rule=`has(self.tables) != has(self.keyspaces)`,message=`a CassandraRestore must have exactly one of tables and keyspaces`
+// +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || has(self.tables)`,message=`mode Replace needs tables: those of a keyspace that are not in the backup would not be replaced`
 // +kubebuilder:validation:XValidation:rule=`self.mode == 'Replace' || !has(self.confirm) || !self.confirm`,message=`confirm is for mode Replace alone: Merge takes nothing away`
-// +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || self.tables.all(t, (has(t.to) ? t.to : t.from).split('.')[0] == (has(self.tables[0].to) ? self.tables[0].to : self.tables[0].from).split('.')[0])`,message=`mode Replace is for tables of one keyspace: create a CassandraRestore for each keyspace`
+// +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tables) || self.tables.all(t, (has(t.to) ? t.to : t.from).split('.')[0] == (has(self.tables[0].to) ? self.tables[0].to : self.tables[0].from).split('.')[0])`,message=`mode Replace is for tables of one keyspace: create a CassandraRestore for each keyspace`
 type CassandraRestoreSpec struct {
 	// Cluster whose tables get the rows, in the namespace of the restore.
 	// +required
@@ -82,12 +84,24 @@ type CassandraRestoreSpec struct {
 	Backup string `json:"backup"`
 
 	// Tables that come back.
-	// +required
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, self.exists_one(b, (has(a.to) ? a.to : a.from) == (has(b.to) ? b.to : b.from)))`,message=`tables: each table gets the rows of one`
-	Tables []RestoredTable `json:"tables"`
+	Tables []RestoredTable `json:"tables,omitempty"`
+
+	// Keyspaces of which all tables come back that are in the backup, into those of the same names,
+	// in place of tables. At most 64; with mode Merge.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'system' && !k.startsWith('system_'))`,message=`keyspaces: those of Cassandra itself are not restored into a ring that serves clients: make a ring from the backup`
+	Keyspaces []string `json:"keyspaces,omitempty"`
 
 	// Mode is what becomes of the rows that the tables have. Default: Merge.
 	// +optional
@@ -196,12 +210,25 @@ type RestoreArguments struct {
 	// +kubebuilder:validation:MaxLength=128
 	Backup string `json:"backup"`
 
-	// Tables that come back. Empty: all of users, into a ring that is made with the schema of the
-	// backup and serves nobody yet.
+	// Tables that come back.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Tables []RestoredTable `json:"tables,omitempty"`
+
+	// Keyspaces of which all tables come back that are in the backup. Neither these nor tables: all
+	// of users do.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=48
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_]+$`
+	Keyspaces []string `json:"keyspaces,omitempty"`
+
+	// NewRing says that the ring was made with the schema of the backup, and serves nobody yet.
+	// +optional
+	NewRing bool `json:"newRing,omitempty"`
 
 	// Replace has StageTables refuse tables that cannot be truncated later: those with views.
 	// +optional

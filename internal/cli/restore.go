@@ -53,13 +53,17 @@ func newRestore(s *settings) *cobra.Command {
 	flags.StringVar(&r.source, "source", "", "the `uid` of the cluster that it was taken of, if that is another one")
 	flags.StringArrayVar(&r.tables, "table", nil, "a `table` as keyspace.table, or as keyspace.table=keyspace.table "+
 		"if another one gets its rows; can be repeated")
+	flags.StringArrayVar(&r.spec.Keyspaces, "keyspace", nil, "a `keyspace` of which all tables of the backup come back, "+
+		"in place of tables; can be repeated")
 	flags.BoolVar(&r.replace, "replace", false, "remove the rows that the tables have, and keep them in a snapshot")
 	flags.BoolVar(&r.spec.Confirm, "confirm", false, "do not wait for a confirmation before --replace removes rows")
 	flags.DurationVar(&r.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
 	flags.BoolVar(&r.wait, "wait", false, "wait until it has finished")
-	for _, name := range []string{"store", "backup", "table"} {
+	for _, name := range []string{"store", "backup"} {
 		_ = cmd.MarkFlagRequired(name) // it is there
 	}
+	cmd.MarkFlagsOneRequired("table", "keyspace")
+	cmd.MarkFlagsMutuallyExclusive("table", "keyspace")
 	return cmd
 }
 

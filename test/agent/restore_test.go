@@ -33,7 +33,8 @@ var component = regexp.MustCompile(`^([a-z]{2}-[^-]+-[a-z]+)-(.+)$`)
 // manifest.
 func upload(t *testing.T, to store.Store, p *pod, n format.Node) *format.Manifest {
 	t.Helper()
-	m := &format.Manifest{Version: format.Version, Backup: "b1", Cluster: string(clusterUID), Node: n}
+	m := &format.Manifest{Version: format.Version, Backup: "b1", Cluster: string(clusterUID), Node: n,
+		TakenAt: time.Now(), Replication: map[string]map[string]string{"shop": nil, "logs": nil, "system_auth": nil}}
 	data := filepath.Join(p.root, layout.DataDir, "data")
 	directories, err := filepath.Glob(data + "/*/*")
 	if err != nil || len(directories) == 0 {
@@ -88,8 +89,8 @@ func upload(t *testing.T, to store.Store, p *pod, n format.Node) *format.Manifes
 	return m
 }
 
-// reborn looks at what a node has that was made from the backup.
-func reborn(t *testing.T, p *pod, login cassandra.Login, rows int, roles v1alpha1.RestoredRoles) {
+// session opens one at a node that asks for passwords.
+func (p *pod) session(t *testing.T, login cassandra.Login) *gocql.Session {
 	t.Helper()
 	c := gocql.NewCluster(netip.AddrPortFrom(netip.MustParseAddr(p.address), layout.NativePort).String())
 	c.Consistency, c.Timeout, c.ConnectTimeout = gocql.LocalQuorum, 20*time.Second, 5*time.Second
@@ -99,8 +100,20 @@ func reborn(t *testing.T, p *pod, login cassandra.Login, rows int, roles v1alpha
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer session.Close()
+	t.Cleanup(session.Close)
+	return session
+}
+
+// reborn looks at what a node has that was made from the backup.
+func reborn(t *testing.T, session *gocql.Session, rows int, roles v1alpha1.RestoredRoles, logs int) {
+	t.Helper()
 	for query, want := range map[string]int{
+		`SELECT count(*) FROM system_schema.keyspaces WHERE keyspace_name = 'logs'`:       logs,
+		`SELECT count(*) FROM system_schema.tables WHERE keyspace_name = 'logs'`:          logs,
+		`SELECT count(*) FROM system_schema.columns WHERE keyspace_name = 'logs'`:         2 * logs,
+		`SELECT count(*) FROM system_schema.indexes WHERE keyspace_name = 'logs'`:         logs,
+		`SELECT count(*) FROM system_schema.types WHERE keyspace_name = 'logs'`:           logs,
+		`SELECT count(*) FROM system_schema.dropped_columns WHERE keyspace_name = 'logs'`: logs,
 		`SELECT count(*) FROM shop.orders`:                                                rows,
 		`SELECT count(*) FROM shop.orders WHERE v = 'v3'`:                                 rows / 10,
 		`SELECT at.number FROM shop.orders WHERE k = 77`:                                  77,
@@ -117,7 +130,9 @@ func reborn(t *testing.T, p *pod, login cassandra.Login, rows int, roles v1alpha
 }
 
 // TestBornFromABackup has a node with an empty disk, in a ring of another name, begin with what
-// another one had, once with roles of its own and once with the roles in the backup.
+// another one had: once with roles of its own and one of two keyspaces, and once with all and the
+// roles in the backup. Nothing is left of a keyspace that does not come, when one of its name is
+// made later.
 func TestBornFromABackup(t *testing.T) {
 	w := newWorld(t)
 	source := w.newPod(0)
@@ -164,6 +179,12 @@ func TestBornFromABackup(t *testing.T) {
 			`CREATE TYPE shop.place (street text, number int)`,
 			`CREATE TABLE shop.orders (k int PRIMARY KEY, v text, old text, at frozen<shop.place>)`,
 			`CREATE INDEX by_v ON shop.orders (v)`,
+			`CREATE KEYSPACE logs WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}`,
+			`CREATE TYPE logs.place (street text)`,
+			`CREATE TABLE logs.all (k int PRIMARY KEY, v text, old text)`,
+			`CREATE INDEX by_v ON logs.all (v)`,
+			`ALTER TABLE logs.all DROP old`,
+			`INSERT INTO logs.all (k, v) VALUES (1, 'x')`,
 			`CREATE ROLE clerk WITH PASSWORD = 'clerk' AND LOGIN = true`,
 		} {
 			if err := session.Change(t.Context(), statement); err != nil {
@@ -204,6 +225,9 @@ func TestBornFromABackup(t *testing.T) {
 				s.Join.SystemAuthReplicationFactor = 1
 				s.Join.Restore = &v1alpha1.DiskRestore{Store: spec, Cluster: clusterUID, Backup: "b1",
 					HostID: had.HostID, Roles: roles}
+				if roles == v1alpha1.RolesFresh {
+					s.Join.Restore.Keyspaces = []string{"shop"}
+				}
 			})
 			w.joined(p, 5*time.Minute)
 			t.Logf("joined %.1f s after its ticket", time.Since(began).Seconds())
@@ -216,7 +240,41 @@ func TestBornFromABackup(t *testing.T) {
 				written = &v1alpha1.OperationArguments{WrittenAt: &now}
 			}
 			opens(p, written)
-			reborn(t, p, logins.Superuser, rows, roles)
+			session := p.session(t, logins.Superuser)
+			if roles == v1alpha1.RolesRestore {
+				reborn(t, session, rows, roles, 1)
+				p.end()
+				return
+			}
+			reborn(t, session, rows, roles, 0)
+			for _, statement := range []string{
+				`CREATE KEYSPACE logs WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}`,
+				`CREATE TABLE logs.some (k int PRIMARY KEY, v int)`,
+			} {
+				if err := session.Query(statement).Exec(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, state := range []v1alpha1.NodeState{v1alpha1.StateStopped, v1alpha1.StateRunning} {
+				w.change(p.name, func(s *v1alpha1.CassandraNodeSpec) { s.State = state })
+				w.await(p.name, string(state), 3*time.Minute, func(r *v1alpha1.CassandraNode) bool {
+					return (r.Status.Phase == v1alpha1.PhaseStopped) == (state == v1alpha1.StateStopped) &&
+						(state == v1alpha1.StateStopped || r.Status.Ready)
+				})
+			}
+			session = p.session(t, logins.Superuser)
+			for query, want := range map[string]int{
+				`SELECT count(*) FROM system_schema.tables WHERE keyspace_name = 'logs'`:          1,
+				`SELECT count(*) FROM system_schema.columns WHERE keyspace_name = 'logs'`:         2,
+				`SELECT count(*) FROM system_schema.indexes WHERE keyspace_name = 'logs'`:         0,
+				`SELECT count(*) FROM system_schema.dropped_columns WHERE keyspace_name = 'logs'`: 0,
+				`SELECT count(*) FROM logs.some`:                                                  0,
+			} {
+				var got int
+				if err := session.Query(query).Scan(&got); err != nil || got != want {
+					t.Errorf("%s: %d, %v; want %d", query, got, err, want)
+				}
+			}
 			p.end()
 		})
 	}

@@ -243,8 +243,9 @@ func TestUploadIsResumed(t *testing.T) {
 			// It comes back as it was.
 			to := t.TempDir()
 			m := &format.Manifest{Cluster: cluster, Node: format.Node{HostID: hostID}, TakenAt: time.Now(),
-				Tables: []format.Table{{Keyspace: "shop", Name: "orders"}, {Keyspace: "system_auth", Name: "roles"}}}
-			if err := Fetch(t.Context(), s, to, m, at(10)); err != nil {
+				Tables: []format.Table{{Keyspace: "shop", Name: "orders"}, {Keyspace: "system_auth", Name: "roles"},
+					{Keyspace: "logs", Name: "all"}}}
+			if err := Fetch(t.Context(), s, to, m, []string{"shop"}, at(10)); err != nil {
 				t.Fatal(err)
 			}
 			text, err := os.ReadFile(filepath.Join(to, logDir, name(id)))
@@ -362,7 +363,7 @@ func TestFetchIsWhole(t *testing.T) {
 		}
 		m := &format.Manifest{Cluster: cluster, Node: format.Node{HostID: hostID}, TakenAt: time.Now(),
 			Tables: []format.Table{{Keyspace: "shop", Name: "orders"}}}
-		if err := Fetch(t.Context(), s, t.TempDir(), m, at(10)); err == nil {
+		if err := Fetch(t.Context(), s, t.TempDir(), m, nil, at(10)); err == nil {
 			t.Errorf("%s: it is taken", what)
 		}
 		if err := os.RemoveAll(filepath.Join(d.dir, linkDir)); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"helenus.io/helenus/internal/backup/format"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/core/restore"
 )
 
 const (
@@ -30,9 +31,10 @@ type kept struct {
 
 // Fetch puts onto the volume of a commit log, for a JVM that starts first on the disk, what the
 // member of a manifest has logged since its snapshot, up to a time at least, and which tables are
-// to be replayed of it: those of users that the manifest has. All others would make the node think
-// that it is the other one.
-func Fetch(ctx context.Context, from store.Store, directory string, m *format.Manifest, until time.Time) error {
+// to be replayed of it: those of users that the manifest has, of some keyspaces or of all. All
+// others would make the node think that it is the other one.
+func Fetch(ctx context.Context, from store.Store, directory string, m *format.Manifest, keyspaces []string,
+	until time.Time) error {
 	volume, err := os.OpenRoot(directory)
 	if err != nil {
 		return fmt.Errorf("open volume of the commit log: %w", err)
@@ -40,7 +42,7 @@ func Fetch(ctx context.Context, from store.Store, directory string, m *format.Ma
 	defer volume.Close() //nolint:errcheck // what was written was closed
 	var tables []string
 	for _, t := range m.Tables {
-		if t.Keyspace != "system" && !strings.HasPrefix(t.Keyspace, "system_") {
+		if t.Keyspace != "system" && !strings.HasPrefix(t.Keyspace, "system_") && restore.Wanted(t.Keyspace, keyspaces) {
 			tables = append(tables, t.Keyspace+"."+t.Name)
 		}
 	}

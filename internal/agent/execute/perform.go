@@ -272,7 +272,7 @@ func (a *Agent) restore(_ *node.Facts, action node.RestoreDisk) effect {
 		if err != nil || from.PointInTime == nil {
 			return err //nolint:wrapcheck // it says what it is about
 		}
-		return archive.Fetch(ctx, opened, a.host.LogVolume, had, from.PointInTime.Time)
+		return archive.Fetch(ctx, opened, a.host.LogVolume, had, from.Keyspaces, from.PointInTime.Time)
 	})
 }
 

@@ -299,10 +299,15 @@ func (r *restoring) noBackup(ctx context.Context) error {
 // check says what of the backup these tables cannot hold.
 func (r *restoring) check(ctx context.Context) error {
 	has, texts := map[string]restore.Schema{}, map[string]string{} // by keyspace
-	if len(r.arguments.Restore.Tables) == 0 {
+	if r.arguments.Restore.NewRing {
 		return r.checkAll(ctx)
 	}
-	for _, wanted := range r.arguments.Restore.Tables {
+	for _, keyspace := range r.arguments.Restore.Keyspaces {
+		if len(restore.Tables(r.manifests[0], []string{keyspace})) == 0 {
+			return fmt.Errorf("keyspaces: backup %s has no table of keyspace %s", r.arguments.Restore.Backup, keyspace)
+		}
+	}
+	for _, wanted := range r.tables(r.manifests[0]) {
 		keyspace, _, _ := strings.Cut(wanted.Target(), ".")
 		if _, known := has[keyspace]; !known {
 			if r.view.Keyspaces[keyspace] == "" {
@@ -345,11 +350,12 @@ func (r *restoring) checkAll(ctx context.Context) error {
 		nodes[e.Datacenter]++
 	}
 	for _, m := range r.manifests {
-		to, problems := restore.Replicated(m.Replication, nodes)
+		keyspaces := r.arguments.Restore.Keyspaces
+		to, problems := restore.Replicated(restore.Kept(m.Replication, keyspaces), nodes)
 		if len(problems) > 0 {
 			return errors.New(problems[0])
 		}
-		for _, table := range restore.Tables(m) {
+		for _, table := range restore.Tables(m, keyspaces) {
 			has := r.view.Keyspaces[table.Keyspace]
 			class, options, err := ring.SplitReplication(has)
 			if err != nil || !restore.Same(to[table.Keyspace], class, options) {
@@ -383,7 +389,7 @@ func (r *restoring) tables(m *format.Manifest) []v1alpha1.RestoredTable {
 		return wanted
 	}
 	var out []v1alpha1.RestoredTable
-	for _, table := range restore.Tables(m) {
+	for _, table := range restore.Tables(m, r.arguments.Restore.Keyspaces) {
 		out = append(out, v1alpha1.RestoredTable{From: table.Keyspace + "." + table.Name})
 	}
 	return out

@@ -144,7 +144,7 @@ func TestTablesAreStagedAndLoaded(t *testing.T) {
 // Into a ring that was made with the schema of the backup all tables of users come back, while CQL
 // is closed. What does not fit is said before the first byte.
 func TestAllTablesAreStaged(t *testing.T) {
-	all := func(a *v1alpha1.RestoreArguments) { a.Tables = nil }
+	all := func(a *v1alpha1.RestoreArguments) { a.Tables, a.NewRing = nil, true }
 	for name, c := range map[string]struct {
 		replication string
 		flushed     error
@@ -197,6 +197,9 @@ func TestTablesThatCannotComeBack(t *testing.T) {
 		"another cluster": {change: func(a *v1alpha1.RestoreArguments) { a.Cluster = "other" }, want: "that it has: none"},
 		"no such table in it": {change: func(a *v1alpha1.RestoreArguments) { a.Tables[0].From = "shop.card" },
 			want: "has no table shop.card"},
+		"no such keyspace in it": {change: func(a *v1alpha1.RestoreArguments) {
+			a.Tables, a.Keyspaces = nil, []string{"shop", "shoq"}
+		}, want: "keyspaces: backup b-1 has no table of keyspace shoq"},
 		"no such keyspace": {change: func(a *v1alpha1.RestoreArguments) { a.Tables[1].To = "shoq.carts" },
 			want: "there is no keyspace shoq"},
 		"no such table": {before: func(l *loading) { l.schema = "" }, want: "CREATE TABLE shop.carts (k int, v text"},

@@ -80,8 +80,8 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 		}
 	}
 	h.Threads.Together(atOnce, files...)
-	if failed == nil && len(from.Datacenters) > 0 {
-		failed = replicate(h.Disk, manifest, from.Datacenters)
+	if failed == nil {
+		failed = editSchema(h.Disk, manifest, from)
 	}
 	return manifest, failed
 }

@@ -185,6 +185,31 @@ func TestTheSchemaForAnotherShape(t *testing.T) {
 	}
 }
 
+// Of a keyspace that does not come back neither files nor schema are there.
+func TestSomeKeyspaces(t *testing.T) {
+	d, volume := backup(t, "system_schema", "shop", "logs"), t.TempDir()
+	edit(d, `"keyspace":"system_schema","name":"t"`, `"keyspace":"system_schema","name":"keyspaces"`)
+	edit(d, `"replication":null`, `"replication":{"shop":{},"logs":{},"system_auth":{},"system_schema":{}}`)
+	h := restore.Host{Threads: oneByOne{}, Store: d, Disk: pod.Volume{Name: "data", Directory: volume},
+		Say: func(int64, int64) {}}
+	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID, Keyspaces: []string{"shop"}}
+	for range 2 { // again, when the first was broken off
+		if _, err := restore.Run(t.Context(), h, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := filepath.Glob(volume + "/data/*/*/*")
+	if err != nil || len(found) != 2+2+6 || slices.ContainsFunc(found, func(f string) bool {
+		return strings.Contains(f, "/logs/")
+	}) {
+		t.Errorf("%v: %q", err, found)
+	}
+	content, err := os.ReadFile(volume + "/data/system_schema/keyspaces-1/nb-1000000000-big-Data.db")
+	if err != nil || !bytes.HasPrefix(content, []byte("\x00\x04logs")) {
+		t.Errorf("%v: %q", err, content)
+	}
+}
+
 func TestWhatIsNotRestored(t *testing.T) {
 	for name, change := range map[string]func(d store.Directory, from *v1alpha1.DiskRestore){
 		"there is no manifest":       func(_ store.Directory, from *v1alpha1.DiskRestore) { from.HostID = another },

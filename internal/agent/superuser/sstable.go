@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -45,7 +46,7 @@ func SSTable(hash string, at int64) (map[string][]byte, error) {
 	}
 	data := bytes.Replace(files["Data.db"], placeholder, []byte(hash), 1)
 	data = bytes.Replace(data, inRow(Oldest), inRow(at), 1)
-	files["Statistics.db"] = withTime(files["Statistics.db"], at)
+	files["Statistics.db"] = withTime(files["Statistics.db"], at, never)
 	putData(files, data)
 	return files, nil
 }
@@ -81,18 +82,22 @@ func inRow(at int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{0xff}, uint64(at-epoch)) //nolint:gosec // two's complement
 }
 
-// withTime has the statistics say when the oldest and the newest cell were written. By these
-// Cassandra leaves out SSTables that a read does not need. The checksum of each of the components
-// follows it (MetadataSerializer#serialize).
-func withTime(statistics []byte, at int64) []byte {
+// never is the time of deletion, in seconds, of what is not deleted.
+const never = 0x7fffffff
+
+// withTime has the statistics say when the oldest and the newest cell were written, and deleted. By
+// these Cassandra leaves out SSTables that a read does not need, or that only have deletions which
+// it may forget. The checksum of each of the components follows it (MetadataSerializer#serialize).
+func withTime(statistics []byte, at int64, deleted uint32) []byte {
 	const stats, header = 2, 3 // of four components; 8 bytes of count and checksum, then type and place of each
 	place := func(i int) uint32 { return binary.BigEndian.Uint32(statistics[8+8*i+4:]) }
 	from, to := place(stats), place(header)-4
-	times := func(at int64) []byte {
+	times := func(at int64, deleted uint32) []byte {
 		one := binary.BigEndian.AppendUint64(nil, uint64(at)) //nolint:gosec // after 1970
-		return append(one, one...)
+		two := binary.BigEndian.AppendUint32(nil, deleted)
+		return slices.Concat(one, one, two, two)
 	}
-	body := bytes.Replace(statistics[from:to], times(Oldest), times(at), 1)
+	body := bytes.Replace(statistics[from:to], times(Oldest, never), times(at, deleted), 1)
 	out := append(bytes.Clone(statistics[:from]), body...)
 	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(body))
 	return append(out, statistics[to+4:]...)

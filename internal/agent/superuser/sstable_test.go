@@ -1,6 +1,7 @@
 package superuser
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -119,6 +120,29 @@ func TestReplication(t *testing.T) {
 	}
 	if got := crc32.ChecksumIEEE(header); got != binary.BigEndian.Uint32(statistics[len(statistics)-4:]) {
 		t.Errorf("checksum %x", got)
+	}
+}
+
+// TestDeletion pins the deletion of a keyspace. That Cassandra heeds it is in TestBornFromABackup
+// of test/agent.
+func TestDeletion(t *testing.T) {
+	const at = 1795687200000000
+	files, err := Deletion("shop", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := binary.BigEndian.AppendUint32(nil, at/1e6)
+	time := binary.BigEndian.AppendUint64(nil, at)
+	if got, want := files["Data.db"], slices.Concat([]byte("\x00\x04shop"), deleted, time, []byte{1}); !bytes.Equal(got,
+		want) {
+		t.Errorf("Data.db is %x, want %x", got, want)
+	}
+	if !bytes.Contains(files["Statistics.db"], slices.Concat(time, time, deleted, deleted)) {
+		t.Error("the statistics do not have the time of the deletion")
+	}
+	if header := "\x00\x00\x00\x28" + utf8Type + "\x00\x00\x00"; !bytes.HasSuffix(files["Statistics.db"],
+		binary.BigEndian.AppendUint32([]byte(header), crc32.ChecksumIEEE([]byte(header)))) {
+		t.Error("the header is not one without columns")
 	}
 }
 

@@ -196,6 +196,10 @@ func TestWhatCannotBeRestored(t *testing.T) {
 			}
 			d.Replication = map[string]map[string]string{"shop": {"class": "EverywhereStrategy"}}
 		}, "keyspace shop is replicated by EverywhereStrategy"},
+		"a keyspace that it has not": {func(w *world, d *format.Backup) {
+			d.Replication = map[string]map[string]string{"shop": nil, "logs": nil, "system_auth": nil}
+			w.snapshot.Cluster.Spec.Bootstrap.Restore.Keyspaces = []string{"shop", "cart"}
+		}, `it has no keyspace "cart" of bootstrap.restore.keyspaces; it has logs, shop`},
 		"it is of a later release": {func(_ *world, d *format.Backup) { d.Nodes[2].CassandraVersion = "5.1.0" },
 			"ran Cassandra 5.1.0"},
 		"it has later SSTables": {func(_ *world, d *format.Backup) {
@@ -247,7 +251,9 @@ func smaller(t *testing.T) *world {
 	for i := range d.Nodes {
 		d.Nodes[i].Datacenter = "east"
 	}
-	d.Replication = map[string]map[string]string{"shop": {"class": "NetworkTopologyStrategy", "east": "5"}}
+	d.Replication = map[string]map[string]string{"shop": {"class": "NetworkTopologyStrategy", "east": "5"},
+		"logs": {"class": "EverywhereStrategy"}} // it would not fit
+	w.snapshot.Cluster.Spec.Bootstrap.Restore.Keyspaces = []string{"shop"}
 	return w
 }
 
@@ -311,7 +317,8 @@ func TestARingOfAnotherShapeIsMadeFromABackup(t *testing.T) {
 					t.Errorf("%s begins before %s has ended on all: %v", o.Type, of, done)
 				}
 				if r := o.Arguments; o.Type == v1alpha1.OperationLoadTables && (len(r.Restore.Members) != 3 ||
-					len(r.Restore.Tables) > 0 || r.Restore.Cluster != sourceUID ||
+					len(r.Restore.Tables) > 0 || !slices.Equal(r.Restore.Keyspaces, []string{"shop"}) ||
+					!r.Restore.NewRing || r.Restore.Cluster != sourceUID ||
 					!slices.Equal(r.Restore.Store.SecretNames(), []string{"key"})) {
 					t.Errorf("loads %+v", r.Restore)
 				}

@@ -67,6 +67,14 @@ func Problems(cluster *v1alpha1.CassandraCluster, wanted []render.Wanted, backup
 			"spec.clusterName to another name, or bootstrap.restore.sourceGone if none of its nodes will ever run "+
 			"again", name)
 	}
+	for _, keyspace := range restore.Keyspaces {
+		if _, has := backup.Replication[keyspace]; !has {
+			has := slices.DeleteFunc(slices.Sorted(maps.Keys(backup.Replication)), func(name string) bool {
+				return !ofUsers(name)
+			})
+			say("it has no keyspace %q of bootstrap.restore.keyspaces; it has %s", keyspace, words.List(has, 8))
+		}
+	}
 	for _, p := range shapeProblems(restore, wanted, backup) {
 		say("%s", p)
 	}

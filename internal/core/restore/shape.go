@@ -27,10 +27,11 @@ func Datacenters(wanted []render.Wanted) map[string]int32 {
 	return out
 }
 
-// Changes are what is another than in a backup of another shape, for people.
-func Changes(wanted []render.Wanted, backup *format.Backup) []string {
+// Changes are what is another than in a backup of another shape, of which some keyspaces of users
+// come back, or all; for people.
+func Changes(wanted []render.Wanted, backup *format.Backup, keyspaces []string) []string {
 	out := Shape(wanted, backup)[:1]
-	to, _ := Replicated(backup.Replication, Datacenters(wanted))
+	to, _ := Replicated(Kept(backup.Replication, keyspaces), Datacenters(wanted))
 	for _, keyspace := range slices.Sorted(maps.Keys(to)) {
 		if was, is := inWords(backup.Replication[keyspace]), inWords(to[keyspace]); was != is &&
 			!slices.Contains(ring.SystemKeyspaces(), keyspace) {
@@ -46,7 +47,7 @@ func shapeProblems(r *v1alpha1.Restore, wanted []render.Wanted, backup *format.B
 	if len(differ) == 0 {
 		return nil
 	}
-	_, out := Replicated(backup.Replication, Datacenters(wanted))
+	_, out := Replicated(Kept(backup.Replication, r.Keyspaces), Datacenters(wanted))
 	if len(backup.Nodes) == 0 {
 		out = append(out, "it has no nodes")
 	}
@@ -132,17 +133,36 @@ func inWords(options map[string]string) string {
 	return strings.TrimPrefix(options[class], strategies) + " {" + strings.Join(parts, ", ") + "}"
 }
 
-// Tables of users in what a node had, but views: these get their rows by their tables.
-func Tables(m *format.Manifest) []*format.Table {
+// Tables of users in what a node had, of some keyspaces or of all, but views: these get their rows
+// by their tables.
+func Tables(m *format.Manifest, keyspaces []string) []*format.Table {
 	var out []*format.Table
 	for i := range m.Tables {
 		t := &m.Tables[i]
-		if t.Keyspace != "system_schema" && !slices.Contains(ring.SystemKeyspaces(), t.Keyspace) &&
+		if ofUsers(t.Keyspace) && Wanted(t.Keyspace, keyspaces) &&
 			!strings.Contains(t.Schema, "CREATE MATERIALIZED VIEW ") {
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// Wanted says that a keyspace comes back where some of those of users do, or all: Cassandra's own
+// always do.
+func Wanted(keyspace string, keyspaces []string) bool {
+	return len(keyspaces) == 0 || !ofUsers(keyspace) || slices.Contains(keyspaces, keyspace)
+}
+
+// Kept is the replication of those keyspaces of a backup that come back.
+func Kept(had map[string]map[string]string, keyspaces []string) map[string]map[string]string {
+	had = maps.Clone(had)
+	maps.DeleteFunc(had, func(name string, _ map[string]string) bool { return !Wanted(name, keyspaces) })
+	return had
+}
+
+// ofUsers says that a keyspace of a backup is none of Cassandra's own.
+func ofUsers(keyspace string) bool {
+	return keyspace != "system" && keyspace != "system_schema" && !slices.Contains(ring.SystemKeyspaces(), keyspace)
 }
 
 // Same says that a keyspace is replicated as it is to be.

@@ -75,14 +75,17 @@ func options(of map[string]string) map[string]string {
 
 func TestTablesOfUsers(t *testing.T) {
 	var got []string
-	for _, table := range Tables(&format.Manifest{Tables: []format.Table{
+	m := &format.Manifest{Tables: []format.Table{
 		{Keyspace: "system_schema", Name: "tables"}, {Keyspace: "system_auth", Name: "roles"},
 		{Keyspace: "system_orders", Name: "a"}, {Keyspace: "shop", Name: "b", Schema: "CREATE TABLE IF NOT EXISTS"},
 		{Keyspace: "shop", Name: "c", Schema: "\nCREATE MATERIALIZED VIEW IF NOT EXISTS shop.c AS SELECT"},
-	}}) {
-		got = append(got, table.Keyspace+"."+table.Name)
+	}}
+	for _, keyspaces := range [][]string{nil, {"shop"}} {
+		for _, table := range Tables(m, keyspaces) {
+			got = append(got, table.Keyspace+"."+table.Name)
+		}
 	}
-	if fmt.Sprint(got) != "[system_orders.a shop.b]" {
+	if fmt.Sprint(got) != "[system_orders.a shop.b shop.b]" {
 		t.Errorf("%v", got)
 	}
 }

@@ -198,7 +198,8 @@ func drillFor(s *facts.BackupSchedule, id string, bytes int64) *v1alpha1.Cassand
 			ImagePullSecrets: slices.Clone(source.Spec.ImagePullSecrets),
 			Bootstrap: &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
 				Store:  v1alpha1.StoreReference{Name: s.Schedule.Spec.Store.Name},
-				Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh}},
+				Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh,
+				Keyspaces: slices.Clone(of.Keyspaces)}},
 			Security: &v1alpha1.Security{NetworkPolicy: &v1alpha1.NetworkPolicy{
 				Mode: v1alpha1.NetworkPolicyManaged, Clients: []v1alpha1.NetworkPeer{}}},
 			Node: &node, ServiceAccount: source.Spec.ServiceAccount.DeepCopy(),

@@ -87,7 +87,7 @@ func open(v *assess.View) (*procedure.Opening, []guard.Refusal) {
 		}
 		if len(state.Restore.Datacenters) > 0 {
 			out.EventMessage = fmt.Sprintf("%s get their tickets at once, with the schema %s. The rows follow, since "+
-				"it has another shape: %s", nodes, from, words.List(restore.Changes(v.Wanted, d), 4))
+				"it has another shape: %s", nodes, from, words.List(restore.Changes(v.Wanted, d, r.Keyspaces), 4))
 		}
 		return out, nil
 	}

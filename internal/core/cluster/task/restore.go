@@ -247,7 +247,7 @@ func (s *state) kept() string {
 func (s *state) restores(v *assess.View, purpose string, of v1alpha1.OperationType) procedure.Operation {
 	begun, _ := ledger.StateOf[snapshotted](s.step)
 	a := &v1alpha1.RestoreArguments{Tag: begun.Tag, Cluster: v.Cluster.UID, Backup: s.restore.Spec.Backup,
-		Tables: s.restore.Spec.Tables, Members: begun.Members}
+		Tables: s.restore.Spec.Tables, Keyspaces: s.restore.Spec.Keyspaces, Members: begun.Members}
 	if from := s.restore.Spec.Source; from != nil {
 		a.Cluster = from.UID
 	}

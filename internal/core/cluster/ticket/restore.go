@@ -45,7 +45,8 @@ func Restored(v *assess.View) (State, error) {
 	r, b := v.Cluster.Spec.Restore(), v.Backup
 	out := State{
 		Restore: &v1alpha1.DiskRestore{Store: b.Store, Cluster: r.Source.UID, Backup: b.Description.ID,
-			Roles: cmp.Or(r.Roles, v1alpha1.RolesFresh), PointInTime: r.PointInTime.DeepCopy()},
+			Roles: cmp.Or(r.Roles, v1alpha1.RolesFresh), PointInTime: r.PointInTime.DeepCopy(),
+			Keyspaces: slices.Clone(r.Keyspaces)},
 		Tokens: map[string][]string{}, Sources: map[string]string{},
 	}
 	if len(restore.Shape(v.Wanted, b.Description)) == 0 {
@@ -75,7 +76,7 @@ func LoadRows(v *assess.View, s *procedure.Step) (plan.Result, bool) {
 		return plan.Nothing(), true
 	}
 	a := &v1alpha1.RestoreArguments{Tag: v1alpha1.RestoreTagPrefix + string(v.Cluster.UID), Store: from.Store,
-		Cluster: from.Cluster, Backup: from.Backup}
+		Cluster: from.Cluster, Backup: from.Backup, Keyspaces: from.Keyspaces, NewRing: true}
 	for _, name := range s.Wave() {
 		a.Members = append(a.Members, v.Ledger.Members[name])
 	}
