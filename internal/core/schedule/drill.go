@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,6 +14,7 @@ import (
 	"helenus.io/helenus/internal/core/facts"
 	"helenus.io/helenus/internal/core/plan"
 	"helenus.io/helenus/internal/core/render"
+	"helenus.io/helenus/internal/core/temporary"
 	"helenus.io/helenus/internal/core/words"
 )
 
@@ -62,7 +62,7 @@ func (p *pass) drill(s *facts.BackupSchedule, backups []*v1alpha1.CassandraBacku
 	if Drills(s.Schedule) == nil {
 		status.RestoreDrill = nil
 		if own && ring.DeletionTimestamp == nil {
-			return []plan.Write{gone(ring, "no restore drill is wanted any more")}
+			return []plan.Write{temporary.Delete(ring, "no restore drill is wanted any more")}
 		}
 		return nil
 	}
@@ -111,19 +111,19 @@ func (p *pass) judge(s *facts.BackupSchedule, is *v1alpha1.RestoreDrillStatus) [
 		At: metav1.NewTime(p.now).Rfc3339Copy()}
 	for _, judged := range []*v1alpha1.RestoredBackup{is.LastProven, is.LastFailed} {
 		if judged != nil && judged.ID == id && judged.StartedAt.Equal(&ring.CreationTimestamp) {
-			return []plan.Write{gone(ring, "its restore drill is over")}
+			return []plan.Write{temporary.Delete(ring, "its restore drill is over")}
 		}
 	}
 	deadline := cmp.Or(Drills(s.Schedule).Deadline.Duration, drillDeadline)
-	serves := meta.FindStatusCondition(ring.Status.Conditions, v1alpha1.ConditionReady)
-	stalled := meta.FindStatusCondition(ring.Status.Conditions, v1alpha1.ConditionStalled)
+	stalled := temporary.Stalled(ring)
 	switch {
-	case serves != nil && serves.Status == metav1.ConditionTrue && serves.ObservedGeneration == ring.Generation:
+	case temporary.Serves(ring):
 		is.LastProven, is.LastFailed = &outcome, nil
 		p.say(corev1.EventTypeNormal, v1alpha1.EventDrillSucceeded, fmt.Sprintf("a ring made from backup %s serves, "+
 			"%s after its creation", id, p.now.Sub(ring.CreationTimestamp.Time).Round(time.Second)))
-	case stalled != nil || p.now.Sub(ring.CreationTimestamp.Time) > deadline:
-		outcome.Message = words.Shorten(undone(ring, stalled, deadline), 1024)
+	case stalled != "" || p.now.Sub(ring.CreationTimestamp.Time) > deadline:
+		outcome.Message = words.Shorten(cmp.Or(stalled,
+			fmt.Sprintf("it does not serve after %s: %s", deadline, temporary.Says(ring))), 1024)
 		is.LastFailed = &outcome
 		p.say(corev1.EventTypeWarning, v1alpha1.EventDrillFailed,
 			fmt.Sprintf("no ring could be made from backup %s: %s", id, outcome.Message))
@@ -131,19 +131,7 @@ func (p *pass) judge(s *facts.BackupSchedule, is *v1alpha1.RestoreDrillStatus) [
 		is.Active = &v1alpha1.ActiveDrill{Cluster: ring.Name, ID: id, StartedAt: ring.CreationTimestamp}
 		return nil
 	}
-	return []plan.Write{gone(ring, "its restore drill is over")}
-}
-
-// undone is why the ring of a drill does not serve.
-func undone(ring *v1alpha1.CassandraCluster, stalled *metav1.Condition, deadline time.Duration) string {
-	if stalled != nil {
-		return stalled.Message
-	}
-	why := "the operator has not said why"
-	if c := meta.FindStatusCondition(ring.Status.Conditions, v1alpha1.ConditionReconciling); c != nil {
-		why = c.Message
-	}
-	return fmt.Sprintf("it does not serve after %s: %s", deadline, why)
+	return []plan.Write{temporary.Delete(ring, "its restore drill is over")}
 }
 
 func (p *pass) skipDrill(why string) {
@@ -160,14 +148,10 @@ func (p *pass) begin(s *facts.BackupSchedule, is *v1alpha1.RestoreDrillStatus, o
 		ring.Name, of.Status.ID))
 }
 
-func gone(ring *v1alpha1.CassandraCluster, why string) plan.Write {
-	return plan.Write{Verb: plan.Delete, Object: plan.Named(ring), UID: ring.UID, Why: why}
-}
-
 // drillFor is a ring of one node from a backup: with what the nodes of the cluster have, as far as
 // that does not reach beyond it.
 func drillFor(s *facts.BackupSchedule, id string, bytes int64) *v1alpha1.CassandraCluster {
-	source, of, yes := s.Source, Drills(s.Schedule), true
+	source, of := s.Source, Drills(s.Schedule)
 	template := render.NodeOf(&source.Spec)
 	node := *template.DeepCopy()
 	if of.Resources != nil {
@@ -183,33 +167,19 @@ func drillFor(s *facts.BackupSchedule, id string, bytes int64) *v1alpha1.Cassand
 	rack := dc.Racks[0].DeepCopy()
 	rack.Name, rack.RackName = "r1", cmp.Or(rack.RackName, rack.Name)
 	rack.Nodes, rack.Node, rack.RestartedAt = nil, nil, nil
-	return &v1alpha1.CassandraCluster{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CassandraCluster"},
-		ObjectMeta: metav1.ObjectMeta{Name: DrillName(s.Schedule.Name), Namespace: s.Schedule.Namespace,
+	return temporary.Ring(source,
+		metav1.ObjectMeta{Name: DrillName(s.Schedule.Name), Namespace: s.Schedule.Namespace,
 			Labels: map[string]string{
 				v1alpha1.LabelSchedule:    s.Schedule.Name,
 				v1alpha1.LabelScheduleUID: string(s.Schedule.UID),
 				v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
 			},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(),
-				Kind: "CassandraBackupSchedule", Name: s.Schedule.Name, UID: s.Schedule.UID, Controller: &yes}}},
-		Spec: v1alpha1.CassandraClusterSpec{
-			Version: source.Spec.Version, Image: source.Spec.Image, ImagePullPolicy: source.Spec.ImagePullPolicy,
-			ImagePullSecrets: slices.Clone(source.Spec.ImagePullSecrets),
-			Bootstrap: &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
-				Store:  v1alpha1.StoreReference{Name: s.Schedule.Spec.Store.Name},
-				Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh,
-				Keyspaces: slices.Clone(of.Keyspaces)}},
-			Security: &v1alpha1.Security{NetworkPolicy: &v1alpha1.NetworkPolicy{
-				Mode: v1alpha1.NetworkPolicyManaged, Clients: []v1alpha1.NetworkPeer{}}},
-			Node: &node, ServiceAccount: source.Spec.ServiceAccount.DeepCopy(),
-			Datacenters: []v1alpha1.Datacenter{{Name: "dc1", DatacenterName: cmp.Or(dc.DatacenterName, dc.Name),
-				NodesPerRack:             1,
-				PlannedReplicationFactor: 1, Racks: []v1alpha1.Rack{*rack}}},
-			Repair:  v1alpha1.RepairPolicy{Mode: v1alpha1.RepairOff},
-			Volumes: v1alpha1.VolumePolicy{OnClusterDeletion: v1alpha1.ClaimDelete},
-		},
-	}
+			OwnerReferences: temporary.Owner("CassandraBackupSchedule", s.Schedule)},
+		v1alpha1.Restore{Store: v1alpha1.StoreReference{Name: s.Schedule.Spec.Store.Name},
+			Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh,
+			Keyspaces: slices.Clone(of.Keyspaces)},
+		&node, []v1alpha1.Datacenter{{Name: "dc1", DatacenterName: cmp.Or(dc.DatacenterName, dc.Name),
+			NodesPerRack: 1, PlannedReplicationFactor: 1, Racks: []v1alpha1.Rack{*rack}}})
 }
 
 // drillStorage is storage of the kind of another one, of a size.
