@@ -416,6 +416,14 @@ func (b *CassandraBackup) BackupID() string {
 	return b.CreationTimestamp.UTC().Format("20060102T150405Z") + "-" + strings.ReplaceAll(string(b.UID), "-", "")[:8]
 }
 
+// Temporary says that it was made for a CassandraRestore, of a ring that was, too: all that a store
+// has of that ring goes with it.
+func (b *CassandraBackup) Temporary() bool {
+	owner, of := metav1.GetControllerOf(b), b.Labels[LabelRestoreUID]
+	return owner != nil && owner.Kind == "CassandraRestore" && string(owner.UID) == of &&
+		b.Status.ClusterUID != "" && string(b.Status.ClusterUID) == b.Labels[LabelClusterUID]
+}
+
 // BackupArguments are what Upload and CompleteBackup are about.
 type BackupArguments struct {
 	// ID of the backup. The tag of its snapshots is helenus-backup- and this.

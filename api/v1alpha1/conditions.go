@@ -60,6 +60,9 @@ const (
 	ReasonTaskDeadlineExceeded = "DeadlineExceeded"
 	// ReasonTaskInvalidTarget – it names what the cluster does not have. Nothing was run.
 	ReasonTaskInvalidTarget = "InvalidTarget"
+	// ReasonNotPrepared – no ring could be made as it was at the time that a restore names, or it
+	// could not be backed up. No row has come back.
+	ReasonNotPrepared = "NotPrepared"
 )
 
 // Reasons of ConditionReady, of both kinds.

@@ -1,8 +1,8 @@
 package v1alpha1
 
 // Reasons of the Events that follow from a change of the status of a CassandraCluster, a schedule,
-// a CassandraBackup or a CassandraBackupStore, one Event for each change. docs/guide/status.md
-// explains each one.
+// a CassandraBackup, a CassandraRestore or a CassandraBackupStore, one Event for each change.
+// docs/guide/status.md explains each one.
 const (
 	// EventFormed – the ring of datacenters exists.
 	EventFormed = "Formed"
@@ -60,6 +60,10 @@ const (
 	EventDrillSucceeded = "DrillSucceeded"
 	// EventDrillFailed – a ring that was to be made from a backup does not serve in time.
 	EventDrillFailed = "DrillFailed"
+	// EventRestorePreparing – a ring is made as it was at the time that a restore names.
+	EventRestorePreparing = "RestorePreparing"
+	// EventRestorePrepared – a restore has the backup of that ring.
+	EventRestorePrepared = "RestorePrepared"
 	// EventRunSkipped – a schedule has made no task or backup at a time of it.
 	EventRunSkipped = "RunSkipped"
 	// EventStoreSwept – files that no backup needs were deleted in a store.

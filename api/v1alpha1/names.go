@@ -25,6 +25,9 @@ const (
 	// LabelScheduleUID is the uid of the schedule that has made a backup. The schedule deletes
 	// those alone that have it.
 	LabelScheduleUID = Group + "/schedule-uid"
+	// LabelRestoreUID is the uid of the CassandraRestore for which the operator has made a cluster
+	// or a backup. It deletes those alone that have it.
+	LabelRestoreUID = Group + "/restore-uid"
 
 	// LabelManagedBy and the next are the recommended labels of Kubernetes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// CassandraRestore adds what tables had in a backup to tables of a ring that serves clients, or
-// replaces their rows by it. Users create and delete it. Its deletion cancels what has not
-// finished; rows that came back stay. The operator writes the status.
+// CassandraRestore adds what tables had in a backup, or at a time, to tables of a ring that serves
+// clients, or replaces their rows by it. Users create and delete it. Its deletion cancels what has
+// not finished; rows that came back stay. The operator writes the status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -18,7 +18,9 @@ import (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Point in time",type=string,priority=1,JSONPath=`.spec.pointInTime`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.pointInTime) || size(self.metadata.name) <= 44 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,message=`the name of a CassandraRestore with pointInTime must begin with a letter, have letters, digits and hyphens alone, and at most 44 characters: the ring that is made for it is a cluster of that name with -then`
 type CassandraRestore struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -26,7 +28,7 @@ type CassandraRestore struct {
 
 	// Spec is what is to come back. It cannot be changed, but for confirm, which can be set.
 	// +required
-	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && self.backup == oldSelf.backup && has(self.tables) == has(oldSelf.tables) && (!has(self.tables) || self.tables == oldSelf.tables) && has(self.keyspaces) == has(oldSelf.keyspaces) && (!has(self.keyspaces) || self.keyspaces == oldSelf.keyspaces) && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || duration(self.deadline) == duration(oldSelf.deadline))`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
+	// +kubebuilder:validation:XValidation:rule=`self.cluster == oldSelf.cluster && self.store == oldSelf.store && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.backup) == has(oldSelf.backup) && (!has(self.backup) || self.backup == oldSelf.backup) && has(self.pointInTime) == has(oldSelf.pointInTime) && (!has(self.pointInTime) || self.pointInTime == oldSelf.pointInTime) && has(self.temporary) == has(oldSelf.temporary) && (!has(self.temporary) || self.temporary == oldSelf.temporary) && has(self.tables) == has(oldSelf.tables) && (!has(self.tables) || self.tables == oldSelf.tables) && has(self.keyspaces) == has(oldSelf.keyspaces) && (!has(self.keyspaces) || self.keyspaces == oldSelf.keyspaces) && self.mode == oldSelf.mode && has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || duration(self.deadline) == duration(oldSelf.deadline))`,message=`the spec of a CassandraRestore cannot be changed, except for confirm: create another one`
 	// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.confirm) || !oldSelf.confirm || has(self.confirm) && self.confirm`,message=`confirm cannot be taken back: delete the CassandraRestore to cancel it`
 	Spec CassandraRestoreSpec `json:"spec"`
 	// Status is how far it has come. Only the operator writes it.
@@ -57,10 +59,13 @@ const (
 	RestoreReplace RestoreMode = "Replace"
 )
 
-// CassandraRestoreSpec is which tables of which backup come back in which cluster.
+// CassandraRestoreSpec is which tables of which backup, or of which time, come back in which
+// cluster.
 //
 // +kubebuilder:validation:XValidation:rule=`has(self.tables) != has(self.keyspaces)`,message=`a CassandraRestore must have exactly one of tables and keyspaces`
 // +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || has(self.tables)`,message=`mode Replace needs tables: those of a keyspace that are not in the backup would not be replaced`
+// +kubebuilder:validation:XValidation:rule=`has(self.backup) != has(self.pointInTime)`,message=`a CassandraRestore must have exactly one of backup and pointInTime`
+// +kubebuilder:validation:XValidation:rule=`!has(self.temporary) || has(self.pointInTime)`,message=`temporary is for pointInTime alone: from a backup no ring is made`
 // +kubebuilder:validation:XValidation:rule=`self.mode == 'Replace' || !has(self.confirm) || !self.confirm`,message=`confirm is for mode Replace alone: Merge takes nothing away`
 // +kubebuilder:validation:XValidation:rule=`self.mode != 'Replace' || !has(self.tables) || self.tables.all(t, (has(t.to) ? t.to : t.from).split('.')[0] == (has(self.tables[0].to) ? self.tables[0].to : self.tables[0].from).split('.')[0])`,message=`mode Replace is for tables of one keyspace: create a CassandraRestore for each keyspace`
 type CassandraRestoreSpec struct {
@@ -77,11 +82,22 @@ type CassandraRestoreSpec struct {
 	Source *RestoreSource `json:"source,omitempty"`
 
 	// Backup is its id.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')`,messageExpression=`'backup "' + self + '" must be the id of a backup: letters, digits, dots, underscores and hyphens'`
-	Backup string `json:"backup"`
+	Backup string `json:"backup,omitempty"`
+
+	// PointInTime takes the rows that the tables had at a time, which backups and commit logs in
+	// the store must cover. The operator makes a ring as the source was then, of the shape of this
+	// cluster and called <restore>-then; backs the keyspaces of the tables up from it; and, when
+	// the restore has finished, deletes that backup and that ring.
+	// +optional
+	PointInTime *metav1.Time `json:"pointInTime,omitempty"`
+
+	// Temporary is what the nodes of that ring have.
+	// +optional
+	Temporary *TemporaryRing `json:"temporary,omitempty"`
 
 	// Tables that come back.
 	// +optional
@@ -114,13 +130,24 @@ type CassandraRestoreSpec struct {
 	Confirm bool `json:"confirm,omitempty"`
 
 	// Deadline is how long the restore may take from when it is its turn, and Replace again from
-	// when it is confirmed. A node that is not done by then has failed. At most 168h. Default: 24h.
+	// when it is confirmed. A node that is not done by then has failed. With pointInTime the backup
+	// of the ring of that time must be complete as long after the restore was created. At most
+	// 168h. Default: 24h.
 	// +optional
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule=`duration(self) >= duration('1m') && duration(self) <= duration('168h')`,message=`deadline must be from 1m to 168h`
 	Deadline *metav1.Duration `json:"deadline,omitempty"`
+}
+
+// TemporaryRing is what the nodes of a ring have that is made for a restore alone. All else, such
+// as the size of their volumes, is that of the cluster.
+type TemporaryRing struct {
+	// Resources of Cassandra, by whose memory limit the heap is sized. Default: those of the nodes
+	// of the cluster, and their heap.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
 }
 
 // RestoredTable is a table whose rows come back, by its name in Cassandra.
@@ -151,6 +178,45 @@ type CassandraRestoreStatus struct {
 	// before anything is truncated.
 	// +optional
 	Replaced *ReplacedRows `json:"replaced,omitempty"`
+
+	// Source is the backup that the rows come from, with pointInTime. It is there once that backup
+	// is complete.
+	// +optional
+	Source *RestoredFrom `json:"source,omitempty"`
+}
+
+// RestoredFrom is a backup of a ring that was made for a restore.
+type RestoredFrom struct {
+	// UID of the ring.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=36
+	UID types.UID `json:"uid"`
+
+	// Backup is the id of its backup.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Backup string `json:"backup"`
+}
+
+// From is the backup that the rows come from, and the cluster that it is of: the one whose tables
+// get them, unless another one is named. Both are empty while the backup is still to be taken.
+func (r *CassandraRestore) From(cluster types.UID) (of types.UID, backup string) {
+	if r.Spec.PointInTime != nil {
+		if from := r.Status.Source; from != nil {
+			return from.UID, from.Backup
+		}
+		return "", ""
+	}
+	return r.SourceOf(cluster), r.Spec.Backup
+}
+
+// SourceOf is the cluster that the spec names, and this one if it names none.
+func (r *CassandraRestore) SourceOf(cluster types.UID) types.UID {
+	if from := r.Spec.Source; from != nil {
+		return from.UID
+	}
+	return cluster
 }
 
 // ReplacedRows are what tables had before a restore.

@@ -17,6 +17,10 @@ const restoreLong = `Adds what tables had in a backup to tables of a cluster tha
 written later wins. The tables must be there, with the same columns; if one is not, the
 restore says how to create it.
 
+With --at they get what the tables had at that time, where a schedule has kept the commit
+logs: a ring is made as it was then, backed up and deleted, which takes as many nodes and
+volumes as the cluster has.
+
 With --replace what the tables have goes first: every node keeps it in a snapshot, which
 stays. Nothing is touched before every node has downloaded and checked what comes, and
 before it is confirmed: by --confirm, or later as the status says.
@@ -27,6 +31,7 @@ ends with it. Deleting the CassandraRestore cancels it; rows that came back stay
 // restoring are the flags of a restore.
 type restoring struct {
 	spec     v1alpha1.CassandraRestoreSpec
+	at       string
 	source   string
 	tables   []string
 	deadline time.Duration
@@ -42,7 +47,9 @@ func newRestore(s *settings) *cobra.Command {
 		Example: "  kubectl helenus restore orders --store main --backup 20261125T030000Z-1a2b3c4d " +
 			"--table shop.orders=shop.orders_old --wait\n" +
 			"  kubectl helenus restore orders --store main --backup 20261125T030000Z-1a2b3c4d " +
-			"--table shop.orders --replace",
+			"--table shop.orders --replace\n" +
+			"  kubectl helenus restore orders --store main --at 2026-11-25T14:03:10Z " +
+			"--table shop.orders=shop.orders_then --wait",
 		RunE: s.connected(func(ctx context.Context, c *connection, args []string) error {
 			return s.giveRestore(ctx, c, args[0], r)
 		}),
@@ -50,6 +57,7 @@ func newRestore(s *settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&r.spec.Store.Name, "store", "", "the CassandraBackupStore by its `name`")
 	flags.StringVar(&r.spec.Backup, "backup", "", "the `id` of the backup, as kubectl helenus backups shows it")
+	flags.StringVar(&r.at, "at", "", "instead of a backup: the `time`, such as 2026-11-25T14:03:10Z")
 	flags.StringVar(&r.source, "source", "", "the `uid` of the cluster that it was taken of, if that is another one")
 	flags.StringArrayVar(&r.tables, "table", nil, "a `table` as keyspace.table, or as keyspace.table=keyspace.table "+
 		"if another one gets its rows; can be repeated")
@@ -59,11 +67,11 @@ func newRestore(s *settings) *cobra.Command {
 	flags.BoolVar(&r.spec.Confirm, "confirm", false, "do not wait for a confirmation before --replace removes rows")
 	flags.DurationVar(&r.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
 	flags.BoolVar(&r.wait, "wait", false, "wait until it has finished")
-	for _, name := range []string{"store", "backup"} {
-		_ = cmd.MarkFlagRequired(name) // it is there
+	_ = cmd.MarkFlagRequired("store") // it is there
+	for _, one := range [][]string{{"table", "keyspace"}, {"backup", "at"}} {
+		cmd.MarkFlagsOneRequired(one...)
+		cmd.MarkFlagsMutuallyExclusive(one...)
 	}
-	cmd.MarkFlagsOneRequired("table", "keyspace")
-	cmd.MarkFlagsMutuallyExclusive("table", "keyspace")
 	return cmd
 }
 
@@ -73,6 +81,13 @@ func (s *settings) giveRestore(ctx context.Context, c *connection, cluster strin
 	spec.Cluster.Name, spec.Deadline = cluster, &metav1.Duration{Duration: r.deadline}
 	if r.replace {
 		spec.Mode = v1alpha1.RestoreReplace
+	}
+	if r.at != "" {
+		at, err := time.Parse(time.RFC3339, r.at)
+		if err != nil {
+			return fmt.Errorf("--at %q must be a time such as 2026-11-25T14:03:10Z", r.at)
+		}
+		spec.PointInTime = &metav1.Time{Time: at}
 	}
 	if r.source != "" {
 		spec.Source = &v1alpha1.RestoreSource{UID: types.UID(r.source)}

@@ -52,8 +52,33 @@ func TestRestore(t *testing.T) {
 		if (spec.Mode == v1alpha1.RestoreReplace) != (wrong == "") {
 			t.Errorf("mode %q", spec.Mode)
 		}
+		if spec.PointInTime != nil {
+			t.Errorf("at %s", spec.PointInTime)
+		}
 		if out := d.out.String(); strings.Count(out, "Running 1/3") != 1 {
 			t.Errorf("said %q", out)
+		}
+	}
+}
+
+// A time takes the place of the backup, and is a time.
+func TestRestoreAtATime(t *testing.T) {
+	for at, wrong := range map[string]string{
+		"2026-11-25T15:03:10+01:00": "", "yesterday": `--at "yesterday" must be a time such as`,
+	} {
+		c := to(t, interceptor.Funcs{}, cluster("shop", "orders"))
+		err := newDesk().giveRestore(t.Context(), c, "orders", restoring{at: at, tables: []string{"shop.carts"}})
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", at, err)
+		}
+		all := &v1alpha1.CassandraRestoreList{}
+		if err := c.client.List(t.Context(), all); err != nil || len(all.Items) != 0 != (wrong == "") {
+			t.Fatalf("%s: %d restores, %v", at, len(all.Items), err)
+		}
+		for _, r := range all.Items {
+			if r.Spec.Backup != "" || !r.Spec.PointInTime.Time.Equal(time.Date(2026, 11, 25, 14, 3, 10, 0, time.UTC)) {
+				t.Errorf("created %+v", r.Spec)
+			}
 		}
 	}
 }

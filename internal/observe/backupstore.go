@@ -56,7 +56,7 @@ func (r *Reader) secretsOf(ctx context.Context, namespace string, of *v1alpha1.B
 }
 
 // StoredClusters are the uids of the clusters of a namespace, and of those of its backups in a
-// store.
+// store. What it has of a ring that was made for a restore goes as a whole, and is not swept.
 func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([]types.UID, error) {
 	var clusters v1alpha1.CassandraClusterList
 	var backups v1alpha1.CassandraBackupList
@@ -67,10 +67,12 @@ func (r *Reader) StoredClusters(ctx context.Context, of types.NamespacedName) ([
 	}
 	var out []types.UID
 	for i := range clusters.Items {
-		out = append(out, clusters.Items[i].UID)
+		if c := &clusters.Items[i]; c.Labels[v1alpha1.LabelRestoreUID] == "" {
+			out = append(out, c.UID)
+		}
 	}
 	for i := range backups.Items {
-		if b := &backups.Items[i]; b.Spec.Store.Name == of.Name && b.Status.ClusterUID != "" {
+		if b := &backups.Items[i]; b.Spec.Store.Name == of.Name && b.Status.ClusterUID != "" && !b.Temporary() {
 			out = append(out, b.Status.ClusterUID)
 		}
 	}

@@ -86,10 +86,8 @@ func (r *Reader) ReadersOf(ctx context.Context, of types.UID) (out []string, err
 	}
 	for i := range restores.Items {
 		restore := &restores.Items[i]
-		from := uids[types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.Cluster.Name}]
-		if restore.Spec.Source != nil {
-			from = restore.Spec.Source.UID
-		}
+		cluster := types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.Cluster.Name}
+		from, _ := restore.From(uids[cluster])
 		if from == of && !restore.Status.Phase.Final() {
 			out = append(out, "restore "+restore.Namespace+"/"+restore.Name)
 		}

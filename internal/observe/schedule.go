@@ -89,10 +89,16 @@ func (r *Reader) BackupSchedule(ctx context.Context, key types.NamespacedName, s
 
 // drill reads the cluster of a schedule, and the one that its restore drills make.
 func (r *Reader) drill(ctx context.Context, s *facts.BackupSchedule, o *objects) error {
-	for name, into := range map[string]**v1alpha1.CassandraCluster{
-		s.Schedule.Spec.Cluster.Name: &s.Source, rules.DrillName(s.Schedule.Name): &s.Drill} {
+	return r.clusters(ctx, s.Schedule.Namespace, o, map[string]**v1alpha1.CassandraCluster{
+		s.Schedule.Spec.Cluster.Name: &s.Source, rules.DrillName(s.Schedule.Name): &s.Drill})
+}
+
+// clusters reads those that are there, by name.
+func (r *Reader) clusters(ctx context.Context, namespace string, o *objects,
+	wanted map[string]**v1alpha1.CassandraCluster) error {
+	for name, into := range wanted {
 		found := &v1alpha1.CassandraCluster{}
-		switch err := r.Cache.Get(ctx, types.NamespacedName{Namespace: s.Schedule.Namespace, Name: name}, found); {
+		switch err := r.Cache.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, found); {
 		case err == nil:
 			*into = found
 			o.add("CassandraCluster", found)
@@ -123,17 +129,17 @@ func (r *Reader) stays(ctx context.Context, object client.Object, namespace, nam
 	return false, nil
 }
 
-// ConfirmSchedule reads a schedule from the API server itself, and returns ErrChanged if it is
-// another than was seen: its status says at which times it has run.
-func (r *Reader) ConfirmSchedule(ctx context.Context, seen client.Object) error {
-	live := seen.DeepCopyObject().(client.Object)
+// ConfirmObject reads a schedule or a restore from the API server itself, and returns ErrChanged if
+// it is another than was seen: its status says what it has done.
+func (r *Reader) ConfirmObject(ctx context.Context, seen client.Object) error {
+	live, name := seen.DeepCopyObject().(client.Object), seen.GetName()
 	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(seen), live); {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: the schedule is gone", ErrChanged)
+		return fmt.Errorf("%w: %s is gone", ErrChanged, name)
 	case err != nil:
-		return fmt.Errorf("read the schedule: %w", err)
+		return fmt.Errorf("read %s: %w", name, err)
 	case live.GetUID() != seen.GetUID() || live.GetResourceVersion() != seen.GetResourceVersion():
-		return fmt.Errorf("%w: the schedule", ErrChanged)
+		return fmt.Errorf("%w: %s", ErrChanged, name)
 	}
 	return nil
 }

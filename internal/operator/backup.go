@@ -60,8 +60,11 @@ func (r *Backups) remove(ctx context.Context, d *facts.BackupDeletion, secret ma
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	of := d.Object.Status.ClusterUID
-	return sweep.Remove(ctx, in, string(of), d.Object.BackupID(), func(ctx context.Context) error {
+	of, remove := d.Object.Status.ClusterUID, sweep.Remove
+	if d.Object.Temporary() {
+		remove = sweep.RemoveAll
+	}
+	return remove(ctx, in, string(of), d.Object.BackupID(), func(ctx context.Context) error {
 		return unread(ctx, r.Reader, of)
 	})
 }

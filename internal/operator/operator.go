@@ -158,6 +158,10 @@ func add(ctx context.Context, m manager.Manager, o Options, certificate tls.Cert
 	if err := addProof(m, o, r.Metrics.Proven); err != nil {
 		return err
 	}
+	restores := &Restores{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
+	if err := restores.watch(m); err != nil {
+		return err
+	}
 	stores := &BackupStores{Reader: r.Reader, Writer: r.Writer, Now: time.Now}
 	if err := stores.watch(m); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (r *Schedules) backups(ctx context.Context, key types.NamespacedName, own *
 // confirmed is a plan that is carried out while the schedule is what was seen.
 func (r *Schedules) confirmed(seen client.Object, p plan.Plan) *decision {
 	return &decision{Plan: p,
-		confirm: func(ctx context.Context) error { return r.Reader.ConfirmSchedule(ctx, seen) }}
+		confirm: func(ctx context.Context) error { return r.Reader.ConfirmObject(ctx, seen) }}
 }
 
 // watch has a manager make passes over a schedule when it, what it has made, its cluster or its

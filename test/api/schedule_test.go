@@ -88,7 +88,7 @@ func TestASchedule(t *testing.T) {
 
 	// an operator that was held up since before that has no second one made, not even by hand
 	must(t, user.Delete(t.Context(), &all[0]))
-	confirm := func(ctx context.Context) error { return reader.ConfirmSchedule(ctx, late.Schedule) }
+	confirm := func(ctx context.Context) error { return reader.ConfirmObject(ctx, late.Schedule) }
 	done := writer.Do(t.Context(), &facts.Snapshot{Cluster: &v1alpha1.CassandraCluster{}},
 		schedule.Next(late, now), confirm, &consistency.Store{})
 	if done.Err == nil || !strings.Contains(done.Err.Error(), observe.ErrChanged.Error()) || len(made()) != 0 {

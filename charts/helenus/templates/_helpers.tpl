@@ -11,7 +11,8 @@
 
 {{- /* What the operator does in the namespaces of clusters. */ -}}
 {{- define "helenus.rules" -}}
-# Its kinds. On clusters it sets a finalizer; a policy keeps it from the spec. It creates and deletes those of restore drills alone.
+# Its kinds. On clusters it sets a finalizer; a policy keeps it from the spec. It creates and deletes those of restore drills and of
+# restores to a point in time alone.
 - apiGroups: [helenus.io]
   resources: [cassandraclusters]
   verbs: [get, list, watch, create, patch, update, delete]

@@ -33,3 +33,18 @@ func Remove(ctx context.Context, s store.Store, cluster, backup string, unread f
 	}
 	return nil
 }
+
+// RemoveAll deletes one backup of a cluster, and then all that the store has of the cluster, unless
+// that has another backup there.
+func RemoveAll(ctx context.Context, s store.Store, cluster, backup string, unread func(context.Context) error) error {
+	if err := Remove(ctx, s, cluster, backup, unread); err != nil {
+		return err
+	}
+	others, err := list(ctx, s, format.BackupPrefix(cluster))
+	if err != nil || len(others) > 0 {
+		return err
+	}
+	return s.List(ctx, cluster+"/", func(o store.Object) error { //nolint:wrapcheck // it says what it is about
+		return s.Delete(ctx, o.Key) //nolint:wrapcheck // so does this
+	})
+}

@@ -89,3 +89,31 @@ func TestRemoveWaitsForReaders(t *testing.T) {
 		t.Errorf("left are %q", keys)
 	}
 }
+
+// All that is of a cluster goes with its backup, wherever the removal ends before; but not while
+// the cluster has another one, and nothing of other clusters does.
+func TestRemoveAll(t *testing.T) {
+	own := []string{format.BackupKey("c", "b1"), format.BlobKey("c", "abcd"), format.PinKey("c", "abcd", "n"),
+		format.ManifestKey("c", "b1", "h1"), format.LeftOutKey("c", "r", "m", "h1", "t")}
+	others := []string{format.BlobKey("c2", "abcd"), format.BackupKey("d", "b1")}
+	free := func(context.Context) error { return nil }
+	for after := range len(own) + 1 {
+		s := &failing{Directory: store.Directory(t.TempDir()), after: after}
+		put(t, s, slices.Concat(own, others)...)
+		if err := RemoveAll(t.Context(), s, "c", "b1", free); (err == nil) != (after == len(own)) {
+			t.Errorf("%d deletions: %v", after, err)
+		}
+		s.after = 9
+		if err := RemoveAll(t.Context(), s, "c", "b1", free); err != nil {
+			t.Error(err)
+		}
+		if left := listed(t, s); !slices.Equal(left, others) {
+			t.Errorf("left are %q, want %q", left, others)
+		}
+	}
+	s, another := store.Directory(t.TempDir()), []string{format.BackupKey("c", "b2"), format.BlobKey("c", "abcd")}
+	put(t, s, append(another, format.BackupKey("c", "b1"))...)
+	if err := RemoveAll(t.Context(), s, "c", "b1", free); err != nil || !slices.Equal(listed(t, s), another) {
+		t.Errorf("left are %q; %v", listed(t, s), err)
+	}
+}

@@ -430,3 +430,58 @@ func TestNothingBeginsWhileRowsAreRemoved(t *testing.T) {
 		t.Errorf("begun %q", got)
 	}
 }
+
+// A restore to a point in time is no task before its backup is there, and delays none. Its turn
+// comes after that of one that has begun, although it was created before that.
+func TestARestoreIsPrepared(t *testing.T) {
+	w := formed(t)
+	begun := w.bringBack(succeeds)
+	restores := func() (*v1alpha1.CassandraRestore, *v1alpha1.CassandraRestore) {
+		return w.snapshot.Restores[0], w.snapshot.Restores[1]
+	}
+	r := w.snapshot.Restores[0]
+	r.Spec.Backup, r.Spec.PointInTime = "", &metav1.Time{Time: w.now.Add(-time.Hour)}
+	r.Status.Phase, r.Status.Message = v1alpha1.TaskPending, "makes CassandraCluster orders-of-monday-then"
+	prepared := r.ResourceVersion
+	other := r.DeepCopy()
+	other.Name, other.UID, other.ResourceVersion = "later", w.uid("later"), w.version()
+	other.Spec.Backup, other.Spec.PointInTime, other.Spec.Mode = "20260301T030000Z-1", nil, v1alpha1.RestoreReplace
+	other.CreationTimestamp = metav1.NewTime(w.now.Add(time.Minute))
+	w.snapshot.Restores = append(w.snapshot.Restores, other)
+	w.settle()
+	w.wantRestore("Pending  makes CassandraCluster orders-of-monday-then")
+	r, other = restores()
+	if r.ResourceVersion != prepared || r.Status.StartedAt != nil {
+		t.Errorf("its status is written: %+v", r.Status)
+	}
+	if other.Status.Phase != v1alpha1.TaskRunning {
+		t.Fatalf("the other one is %+v", other.Status)
+	}
+	r.Status.Source = &v1alpha1.RestoredFrom{UID: "then", Backup: "20261126T091500Z-5e6f7a8b"}
+	w.settle()
+	w.wantRestore("Pending  waits until task later has finished")
+	r, other = restores()
+	if r.Status.StartedAt != nil {
+		t.Errorf("its deadline counts from %s", r.Status.StartedAt)
+	}
+	other.Spec.Confirm = true
+	var asked []v1alpha1.RestoreArguments
+	operate := w.operate
+	w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+		if a := o.Arguments; a != nil && a.Restore != nil && a.Restore.Backup != other.Spec.Backup {
+			asked = append(asked, *a.Restore)
+		}
+		return operate(n, o)
+	}
+	w.settle()
+	w.wantRestore("Succeeded 3/3 done on 3 nodes")
+	r, _ = restores()
+	if len(asked) == 0 || r.Status.Source == nil || !strings.HasSuffix(stages(*begun), "LoadTables ClearSnapshot") {
+		t.Errorf("%d asked, source %+v, begun %q", len(asked), r.Status.Source, *begun)
+	}
+	for _, a := range asked {
+		if a.Cluster != "then" || a.Backup != r.Status.Source.Backup {
+			t.Errorf("asked for backup %s of %s", a.Backup, a.Cluster)
+		}
+	}
+}

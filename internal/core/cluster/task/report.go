@@ -80,7 +80,8 @@ func put(d *plan.Draft, s *state) {
 		o.Status = s.ofBackup()
 		same = equality.Semantic.DeepEqual(o.Status, s.backup.Status)
 	case *v1alpha1.CassandraRestore:
-		o.Status = v1alpha1.CassandraRestoreStatus{CassandraTaskStatus: s.status, Replaced: s.replaced}
+		o.Status = v1alpha1.CassandraRestoreStatus{CassandraTaskStatus: s.status, Replaced: s.replaced,
+			Source: s.restore.Status.Source}
 		same = equality.Semantic.DeepEqual(o.Status, s.restore.Status)
 	case *v1alpha1.CassandraTask:
 		o.Status = s.status

@@ -246,11 +246,9 @@ func (s *state) kept() string {
 // restores is an operation of the restore.
 func (s *state) restores(v *assess.View, purpose string, of v1alpha1.OperationType) procedure.Operation {
 	begun, _ := ledger.StateOf[snapshotted](s.step)
-	a := &v1alpha1.RestoreArguments{Tag: begun.Tag, Cluster: v.Cluster.UID, Backup: s.restore.Spec.Backup,
-		Tables: s.restore.Spec.Tables, Keyspaces: s.restore.Spec.Keyspaces, Members: begun.Members}
-	if from := s.restore.Spec.Source; from != nil {
-		a.Cluster = from.UID
-	}
+	a := &v1alpha1.RestoreArguments{Tag: begun.Tag, Tables: s.restore.Spec.Tables,
+		Keyspaces: s.restore.Spec.Keyspaces, Members: begun.Members}
+	a.Cluster, a.Backup = s.restore.From(v.Cluster.UID)
 	if from := v.Stores[s.store()]; from != nil {
 		a.Store = *from
 	}

@@ -62,7 +62,8 @@ func states(v *assess.View) []*state {
 		}
 	}
 	for _, r := range v.Restores {
-		if r.DeletionTimestamp == nil {
+		// one whose backup is still to be taken is no task yet
+		if _, backup := r.From(v.Cluster.UID); r.DeletionTimestamp == nil && backup != "" {
 			all = append(all, stateOfRestore(r))
 		}
 	}
@@ -71,6 +72,11 @@ func states(v *assess.View) []*state {
 	for _, s := range slices.Concat(v.Ledger.Open(), v.Ledger.Suspended) {
 		if slices.Contains(Kinds(), s.Kind) && !slices.ContainsFunc(all, func(t *state) bool { return t.is(s.ID) }) {
 			before[s.Kind == ledger.Backup] = "a task that was deleted"
+		}
+	}
+	for _, s := range all { // also after one that was created later, whose step is open
+		if !s.status.Finished() && before[s.backup != nil] == "" && v.Ledger.StepByID(string(s.task.UID)) != nil {
+			before[s.backup != nil] = "task " + s.task.Name
 		}
 	}
 	for _, s := range all {
