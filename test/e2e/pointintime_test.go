@@ -14,6 +14,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +29,8 @@ import (
 // killed, and then those of all three at once. The ring goes with everything that Kubernetes has of
 // it, and is restored in another namespace, from the store alone, to a time in the middle of the
 // writes: every row is there that was acknowledged with a timestamp up to it, and
-// none of later. In a run of all tests it is rolled out and grows after that, as any other.
+// none of later. In a run of all tests the table is brought back to that time in the ring itself
+// before, and the other ring is rolled out and grows after that, as any other.
 func TestPointInTime(t *testing.T) {
 	withoutSharedRing(t)
 	s, sample := open(t, "e2e-time"), sampleOf(t, "demo.yaml")
@@ -74,6 +76,48 @@ func TestPointInTime(t *testing.T) {
 	acknowledged := writer.End()
 	took(t, "the time is covered", func() error { return source.Covered(t.Context(), in, until.Add(10*time.Second)) })
 
+	// asOf are the rows that a ring has: those that were acknowledged up to that time, and none of
+	// later. Cassandra marks what its commit log has ten times a second, and replays no more than
+	// that: what was acknowledged just before all JVMs were killed is lost in the source, too.
+	asOf := func(ring *scene.Ring) map[int]time.Time {
+		t.Helper()
+		there, err := ring.ReadTimed(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const unmarked = time.Second
+		early, missing, unsynced, late := 0, 0, 0, 0
+		for id, at := range acknowledged {
+			if at.After(until) {
+				continue
+			}
+			early++
+			switch is := there[id]; {
+			case is.Equal(at):
+			case at.Before(last) && at.After(first.Add(-unmarked)):
+				unsynced++
+			default:
+				missing++
+				t.Logf("row %d of %s, %s after the first kill of all, is not there", id, at, at.Sub(first))
+			}
+		}
+		for _, at := range there {
+			if at.After(until) {
+				late++
+			}
+		}
+		t.Logf("%d of %d rows were acknowledged with a timestamp up to %s; %d are missing, and %d of those from %s "+
+			"before all JVMs were killed; %d later ones are there", early, len(acknowledged), until.UTC(), missing, unsynced,
+			unmarked, late)
+		if missing > 0 || late > 0 || early == 0 || early == len(acknowledged) {
+			t.Errorf("ring %s has not the state of that time", ring.Name)
+		}
+		return there
+	}
+	if *full {
+		replacedAt(t, source, in, until)
+		asOf(source)
+	}
 	spec := described(t, in, source, b)
 	elsewhere := open(t, "e2e-time-again")
 	copyStore(t, s, elsewhere)
@@ -87,39 +131,7 @@ func TestPointInTime(t *testing.T) {
 		heir, err = elsewhere.Form(t.Context(), again)
 		return err
 	})
-	there, err := heir.ReadTimed(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Cassandra marks what its commit log has ten times a second, and replays no more than that:
-	// what was acknowledged just before all its processes were killed is lost in the source, too.
-	const unmarked = time.Second
-	early, missing, unsynced, late := 0, 0, 0, 0
-	for id, at := range acknowledged {
-		if at.After(until) {
-			continue
-		}
-		early++
-		switch is := there[id]; {
-		case is.Equal(at):
-		case at.Before(last) && at.After(first.Add(-unmarked)):
-			unsynced++
-		default:
-			missing++
-			t.Logf("row %d of %s, %s after the first kill of all, is not there", id, at, at.Sub(first))
-		}
-	}
-	for _, at := range there {
-		if at.After(until) {
-			late++
-		}
-	}
-	t.Logf("%d of %d rows were acknowledged with a timestamp up to %s; %d are missing, and %d of those from %s before "+
-		"all JVMs were killed; %d later ones are there", early, len(acknowledged), until.UTC(), missing, unsynced, unmarked,
-		late)
-	if missing > 0 || late > 0 || early == 0 || early == len(acknowledged) {
-		t.Error("it is not the state of that time")
-	}
+	there := asOf(heir)
 	took(t, "all rows of the backup are read at ALL through every node",
 		func() error { return heir.ReadBack(t.Context(), gocql.All) })
 	if !*full {
@@ -138,6 +150,40 @@ func TestPointInTime(t *testing.T) {
 	if now, err := heir.ReadTimed(t.Context()); err != nil || !maps.Equal(now, there) {
 		t.Errorf("afterwards it has %d of %d rows; %v", len(now), len(there), err)
 	}
+}
+
+// replacedAt has a restore replace the rows of the table by those of a time, for which the operator
+// makes a ring; and waits until nothing is left of that.
+func replacedAt(t *testing.T, ring *scene.Ring, in store.Store, at time.Time) {
+	t.Helper()
+	o := &v1alpha1.CassandraRestore{ObjectMeta: metav1.ObjectMeta{Namespace: ring.Namespace, Name: "rows"},
+		Spec: v1alpha1.CassandraRestoreSpec{Cluster: v1alpha1.TaskCluster{Name: ring.Name},
+			Store: v1alpha1.BackupStoreReference{Name: "main"}, PointInTime: &metav1.Time{Time: at},
+			Tables: []v1alpha1.RestoredTable{{From: scene.TimedTable}}, Mode: v1alpha1.RestoreReplace, Confirm: true}}
+	while(t, ring, servedThroughout, "the table gets the rows of that time", func() (err error) {
+		if err = ring.Kubernetes.Client.Create(t.Context(), o); err == nil {
+			o, err = ring.Restored(t.Context(), o.Name)
+		}
+		if err == nil && (o.Status.Phase != v1alpha1.TaskSucceeded || o.Status.Source == nil) {
+			err = fmt.Errorf("the restore is %+v", o.Status)
+		}
+		return err
+	})
+	then, backup := o.Name+"-then", &v1alpha1.CassandraBackup{}
+	took(t, "nothing is left of the ring of that time", func() error {
+		return ring.Until(t.Context(), growth, "its cluster, claims, backup and files are gone", func(now follow.Sight) error {
+			if _, there := now.Cluster(then); there || len(now.Claims(then)) > 0 {
+				return errors.New("cluster or claims are there")
+			}
+			key := client.ObjectKey{Namespace: ring.Namespace, Name: then}
+			if err := ring.Kubernetes.Client.Get(t.Context(), key, backup); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the backup is %+v; %w", backup.Status, err)
+			}
+			return in.List(t.Context(), string(o.Status.Source.UID)+"/", func(o store.Object) error {
+				return fmt.Errorf("%s is there", o.Key)
+			})
+		})
+	})
 }
 
 // keepLogs has a schedule keep the commit logs of a ring, and waits until all nodes do.

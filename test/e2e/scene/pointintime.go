@@ -26,7 +26,8 @@ type Timed struct {
 }
 
 const (
-	timedTable = Keyspace + ".timed"
+	// TimedTable has those rows.
+	TimedTable = Keyspace + ".timed"
 	// timedRate is how many rows are written in a second, each with so many bytes: a commit log of
 	// small segments begins a new one every few seconds.
 	timedRate, timedBytes = 100, 2048
@@ -60,7 +61,7 @@ func (t *Timed) write(ctx context.Context, id int) {
 	defer done()
 	at := time.Now().Truncate(time.Microsecond)
 	err := t.on(ctx, func(session *gocql.Session) error {
-		return session.Query("INSERT INTO "+timedTable+" (id, value) VALUES (?, ?) USING TIMESTAMP ?", id,
+		return session.Query("INSERT INTO "+TimedTable+" (id, value) VALUES (?, ?) USING TIMESTAMP ?", id,
 			strings.Repeat("v", timedBytes), at.UnixMicro()).ExecContext(ctx)
 	})
 	if err == nil {
@@ -87,7 +88,7 @@ func (t *Timed) End() map[int]time.Time {
 
 // MakeTimed makes the table of such rows.
 func (r *Ring) MakeTimed(ctx context.Context) error {
-	return r.define(ctx, "CREATE TABLE "+timedTable+" (id int PRIMARY KEY, value text)")
+	return r.define(ctx, "CREATE TABLE "+TimedTable+" (id int PRIMARY KEY, value text)")
 }
 
 // ReadTimed are the timestamps of the rows that all replicas together have.
@@ -101,7 +102,7 @@ func (r *Ring) ReadTimed(ctx context.Context) (map[int]time.Time, error) {
 	err = r.poll(ctx, comeback, "all rows are read", func(ctx context.Context) error {
 		clear(out)
 		return c.on(ctx, func(session *gocql.Session) error {
-			iter := session.Query("SELECT id, writetime(value) FROM " + timedTable).Consistency(gocql.All).
+			iter := session.Query("SELECT id, writetime(value) FROM " + TimedTable).Consistency(gocql.All).
 				PageSize(100).IterContext(ctx)
 			var id int
 			for at := int64(0); iter.Scan(&id, &at); {
