@@ -126,7 +126,8 @@ type Marks struct {
 	Deleted     int64    `json:"deleted"`
 	Locked      int64    `json:"locked,omitempty"`
 	Sets        []Marked `json:"sets,omitempty"`
-	// Gone are the hashes of those that were deleted, one after the other.
+	// Gone are the hashes of those that were marked before and are not now, one after the other:
+	// they were deleted, or are needed.
 	Gone []byte `json:"gone,omitempty"`
 	// Alone are the bytes of blobs that one backup alone names, for each, and LogBytes those of
 	// commit logs.
@@ -159,7 +160,7 @@ func (m *Marks) All() garbage.Marks {
 	return out
 }
 
-// Unreliable are the blobs that are marked or were just deleted.
+// Unreliable are the blobs that are marked, or were before.
 func (m *Marks) Unreliable() garbage.Marks {
 	out := m.All()
 	for sum := range slices.Chunk(m.Gone, len(garbage.Sum{})) {

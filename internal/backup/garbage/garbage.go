@@ -13,8 +13,8 @@
 //     names it, which are read in this order, at most Batch before the deletion has ended.
 //
 // All manifests count, those of backups that are not complete, too: what has expired is removed
-// before. Only one sweeps at a time. One that was replaced in the midst of a batch may delete until
-// its end. So the marks name what was deleted, too: who puts it again pins it, and waits.
+// before. Only one sweeps at a time. One that was replaced may delete by earlier marks for a while.
+// So the marks name what was marked before, too: who relies on it, or puts it again, pins it first.
 package garbage
 
 import (

@@ -11,10 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a store, nodes that back up to it, and one that sweeps it. Each step of an actor is one
-// request; any other may come between two of them.
+// model is a store, nodes that back up to it, and two that sweep it, each of which believes that it
+// is the only one. Each step of an actor is one request; any other may come between two of them.
 type model struct {
 	Rules
+	// every is how long after a look the next one is due.
+	every time.Duration
 	// pick chooses one of so many.
 	pick func(n int) int
 	now  time.Time
@@ -23,14 +25,18 @@ type model struct {
 	manifests map[int][]Sum
 	pins      map[pin]time.Time
 	marks     Marks
+	// unmarked are those that were marked at the look before, and marked is when the last look has
+	// ended.
+	unmarked Marks
+	marked   time.Time
 
-	nodes   [2]node
-	backups int
-	sweeper sweeper
-	deleted int
+	nodes    [2]node
+	backups  int
+	sweepers [2]sweeper // the clock of the second is an hour ahead
+	deleted  int
 
-	// pinsLast, blind: builds that are broken.
-	pinsLast, blind bool
+	// pinsLast, blind, forgetful: builds that are broken.
+	pinsLast, blind, forgetful bool
 }
 
 type pin struct {
@@ -48,17 +54,21 @@ type node struct {
 	written bool
 }
 
-// sweeper looks or sweeps in steps.
+// sweeper is one at a sweep: it has read the marks, and deletes in batches before it marks.
 type sweeper struct {
-	step   int
-	looks  bool
-	began  time.Time
-	named  map[Sum]bool
-	delete []Sum
+	step         int
+	began, batch time.Time
+	marks, next  Marks
+	ended        time.Time
+	named        map[Sum]bool
+	delete, gone []Sum
 }
 
+// limit is how long a sweep takes at most.
+const limit = 3 * time.Hour
+
 func newModel(rules Rules, pick func(int) int) *model {
-	return &model{Rules: rules, pick: pick, now: time.Unix(0, 0), blobs: map[Sum]time.Time{},
+	return &model{Rules: rules, every: 24 * time.Hour, pick: pick, now: time.Unix(0, 0), blobs: map[Sum]time.Time{},
 		manifests: map[int][]Sum{}, pins: map[pin]time.Time{}}
 }
 
@@ -90,7 +100,8 @@ func (m *model) step() {
 	case 2, 3, 4:
 		m.backUp(&m.nodes[m.pick(len(m.nodes))])
 	default:
-		m.sweep(&m.sweeper)
+		i := m.pick(len(m.sweepers))
+		m.sweep(&m.sweepers[i], m.now.Add(time.Duration(i)*time.Hour))
 	}
 }
 
@@ -98,7 +109,8 @@ func (m *model) backUp(n *node) {
 	switch {
 	case n.all == nil:
 		m.backups++
-		*n = node{backup: m.backups, began: m.now, marks: maps.Clone(m.marks)}
+		*n = node{backup: m.backups, began: m.now, marks: maps.Clone(m.unmarked)}
+		maps.Copy(n.marks, m.marks)
 		for i := range 3 {
 			if m.pick(2) == 0 {
 				n.all = append(n.all, Sum{byte(i)})
@@ -140,37 +152,58 @@ func (m *model) reuse(n *node, sum Sum) {
 	n.done++
 }
 
-func (m *model) sweep(s *sweeper) {
+func (m *model) sweep(s *sweeper, now time.Time) {
+	if s.step == 0 {
+		if m.marked.IsZero() || m.marked.After(now) || now.Sub(m.marked) >= m.every {
+			*s = sweeper{step: 1, began: now, marks: maps.Clone(m.marks)}
+		}
+		return
+	}
+	if now.Sub(s.began) > limit || m.pick(40) == 0 { // it dies
+		*s = sweeper{}
+		return
+	}
 	named := func(sum Sum) bool { return s.named[sum] }
 	switch s.step++; s.step {
-	case 1:
-		*s = sweeper{step: 1, looks: m.pick(2) == 0, began: m.now, named: map[Sum]bool{}}
+	case 2, 6:
+		s.batch, s.named = now, map[Sum]bool{}
 		m.read(s, !m.pinsLast)
-	case 2:
+	case 3, 7:
 		m.read(s, m.pinsLast)
-	case 3:
-		if s.looks {
-			m.marks = m.Mark(m.marks, func(yield func(Blob) bool) {
-				for sum, written := range m.blobs {
-					if !yield(Blob{Sum: sum, Written: written}) {
-						return
-					}
+	case 4:
+		s.delete = m.Due(s.marks, named, now)
+	case 5:
+		switch {
+		case len(s.delete) == 0:
+		case now.Sub(s.batch) > m.Batch:
+			s.step = 1
+		default:
+			if _, there := m.blobs[s.delete[0]]; there {
+				m.deleted++
+			}
+			delete(m.blobs, s.delete[0])
+			s.gone = append(s.gone, s.delete[0])
+			s.delete, s.step = s.delete[1:], 4
+		}
+	case 8:
+		s.ended = now
+		s.next = m.Mark(s.marks, func(yield func(Blob) bool) {
+			for sum, written := range m.blobs {
+				if !yield(Blob{Sum: sum, Written: written}) {
+					return
 				}
-			}, named, m.now)
-			s.step = 0
-			return
-		}
-		s.delete = m.Due(m.marks, named, m.now)
+			}
+		}, named, now)
 	default:
-		if len(s.delete) == 0 || m.now.Sub(s.began) > m.Batch {
-			s.step = 0
-			return
+		if s.ended.After(m.marked) { // the latest count
+			m.marks, m.unmarked, m.marked = s.next, Marks{}, s.ended
+			for sum, since := range s.marks {
+				if _, is := s.next[sum]; !is && (!m.forgetful || slices.Contains(s.gone, sum)) {
+					m.unmarked[sum] = since
+				}
+			}
 		}
-		if _, there := m.blobs[s.delete[0]]; there {
-			m.deleted++
-		}
-		delete(m.blobs, s.delete[0])
-		s.delete = s.delete[1:]
+		*s = sweeper{}
 	}
 }
 
@@ -228,10 +261,11 @@ func TestNothingIsLostInManyRuns(t *testing.T) {
 // Without any one of its rules something is lost.
 func TestEachRuleIsNeeded(t *testing.T) {
 	for name, change := range map[string]func(*model){
-		"one mark alone":                      func(m *model) { m.Apart = 0 },
+		"one mark alone":                      func(m *model) { m.Apart, m.every = 0, 0 },
 		"marked blobs are relied on":          func(m *model) { m.blind = true },
 		"a pin is relied on at once":          func(m *model) { m.Settle = 0 },
 		"manifests are read before pins":      func(m *model) { m.pinsLast = true },
+		"what is unmarked is relied on":       func(m *model) { m.forgetful = true },
 		"a backup takes as long as it likes":  func(m *model) { m.Within = 1000 * time.Hour },
 		"deletions take as long as they like": func(m *model) { m.Batch = 1000 * time.Hour },
 	} {

@@ -239,8 +239,7 @@ func (w *look) delete(ctx context.Context, marks garbage.Marks, next *format.Mar
 				return err //nolint:wrapcheck // it says what it is about
 			}
 			if delete(left, sum); gone {
-				delete(marks, sum)
-				next.Deleted, next.Gone = next.Deleted+1, append(next.Gone, sum[:]...)
+				next.Deleted++
 			} else {
 				next.Locked++
 			}
@@ -292,6 +291,11 @@ func (w *look) mark(ctx context.Context, marks garbage.Marks, next *format.Marks
 	all := w.rules.Mark(marks, slices.Values(candidates), w.needed, next.At)
 	for sum := range all {
 		next.MarkedBytes += size[sum]
+	}
+	for sum := range marks {
+		if _, is := all[sum]; !is {
+			next.Gone = append(next.Gone, sum[:]...)
+		}
 	}
 	next.Put(all)
 	return nil

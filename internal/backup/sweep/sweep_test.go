@@ -145,6 +145,9 @@ func TestSweep(t *testing.T) {
 	if marks, err = s.sweep(); err != nil || marks.Deleted != 1 || !slices.Equal(s.left(), []int{0, 1, 2, 4}) {
 		t.Errorf("%+v, %v; left are %d", marks, err, s.left())
 	}
+	if len(marks.All()) > 0 || len(marks.Unreliable()) != 3 {
+		t.Errorf("not to be relied on: %v", marks.Unreliable())
+	}
 	s.now = s.now.Add(2*day + time.Hour) // the pin is over, and nobody has written a manifest
 	if marks, err = s.sweep(); err != nil || marks.Marked != 1 || !slices.Equal(s.left(), []int{0, 1, 2, 4}) {
 		t.Errorf("%+v, %v; left are %d", marks, err, s.left())
