@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ import (
 
 // bucket serves an object store until the test ends, as the CassandraBackupStore main. Requests
 // pass what is in front of it.
-func bucket(t *testing.T, ring *scene.Ring, front ...func(http.Handler) http.Handler) store.Store {
+func bucket(t *testing.T, ring *scene.Ring, front ...func(http.Handler) http.Handler) *scene.Bucket {
 	t.Helper()
 	b, err := ring.Bucket(t.Context(), "main", front...)
 	if err != nil {
@@ -209,58 +210,109 @@ func object(t *testing.T, in store.Store, key string) ([]byte, error) {
 	return text, errors.Join(err, content.Close())
 }
 
-// TestRestoredInAnotherShape: of a ring that is gone another one is made, with fewer nodes in a
-// datacenter of another name, with more nodes and one datacenter in place of two, or of the next
-// release line. Every row is there, and each node has what it owns.
-func TestRestoredInAnotherShape(t *testing.T) {
+// TestRestoredElsewhere: a ring is backed up while a client writes rows with timestamps of its own,
+// and is gone. Of its backup rings are made in another namespace: one as it was, one with fewer
+// nodes in a datacenter of another name, one with more nodes and one datacenter in place of two, or
+// one of the next release line. Every row is there that was acknowledged before the snapshots, and
+// each node has what it owns.
+func TestRestoredElsewhere(t *testing.T) {
 	onlyInFull(t)
 	withoutSharedRing(t)
+	type change = func(*v1alpha1.CassandraClusterSpec)
+	asItIs := func(*v1alpha1.CassandraClusterSpec) {}
+	twoPerRack := func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = 2 }
 	for name, shape := range map[string]struct {
-		source, heir func(*v1alpha1.CassandraClusterSpec)
+		source change
+		heirs  []change
 	}{
-		"fewer": {func(*v1alpha1.CassandraClusterSpec) {}, func(s *v1alpha1.CassandraClusterSpec) {
-			s.Datacenters[0].DatacenterName, s.Datacenters[0].Racks = "east", s.Datacenters[0].Racks[:2]
-		}},
+		"fewer": {twoPerRack, []change{twoPerRack, func(s *v1alpha1.CassandraClusterSpec) {
+			s.Datacenters[0].DatacenterName = "east"
+		}}},
 		"more": {func(s *v1alpha1.CassandraClusterSpec) {
 			second := s.Datacenters[0].DeepCopy()
 			second.Name, second.PlannedReplicationFactor, second.Racks = "dc2", 1, second.Racks[:1]
 			s.Datacenters = append(s.Datacenters, *second)
-		}, func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].NodesPerRack = 2 }},
-		"newer": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine },
-			func(*v1alpha1.CassandraClusterSpec) {}},
+		}, []change{twoPerRack}},
+		"newer": {func(s *v1alpha1.CassandraClusterSpec) { s.Version = oldestLine }, []change{asItIs}},
 	} {
-		t.Run(name, func(t *testing.T) { restoredInAnotherShape(t, "e2e-shape-"+name, shape.source, shape.heir) })
+		t.Run(name, func(t *testing.T) { restoredElsewhere(t, "e2e-elsewhere-"+name, shape.source, shape.heirs...) })
 	}
 }
 
-func restoredInAnotherShape(t *testing.T, namespace string, one, other func(*v1alpha1.CassandraClusterSpec)) {
+func restoredElsewhere(t *testing.T, namespace string, change func(*v1alpha1.CassandraClusterSpec),
+	heirs ...func(*v1alpha1.CassandraClusterSpec)) {
 	s, sample := open(t, namespace), sampleOf(t, "demo.yaml")
 	sample.Spec.Node.Placement.HostAntiAffinity = v1alpha1.HostAntiAffinityPreferred
 	formed := sample.DeepCopy()
-	one(&formed.Spec)
-	var source, heir *scene.Ring
-	var b *v1alpha1.CassandraBackup
+	change(&formed.Spec)
+	var source *scene.Ring
 	took(t, "a ring has formed", func() (err error) {
 		source, err = s.Form(t.Context(), formed)
 		return err
 	})
-	took(t, "rows are written", func() error { return source.Fill(t.Context(), gocql.All) })
+	took(t, "rows are written", func() error {
+		return errors.Join(source.Fill(t.Context(), gocql.All), source.MakeTimed(t.Context()))
+	})
 	bucket(t, source)
-	took(t, "it is backed up", func() (err error) {
+	var b *v1alpha1.CassandraBackup
+	var acknowledged map[int]scene.TimedRow
+	took(t, "it is backed up", func() error {
+		writer, err := source.WriteTimed(t.Context())
+		if err != nil {
+			return err
+		}
+		rest(t, 10*time.Second)
 		b, err = source.BackUp(t.Context(), "before", "main")
+		rest(t, 5*time.Second)
+		acknowledged = writer.End()
 		return err
 	})
+	elsewhere := open(t, namespace+"-again")
+	copyStore(t, s, elsewhere)
 	took(t, "it is deleted", func() error { return source.Delete(t.Context(), v1alpha1.ClaimDelete) })
-	other(&sample.Spec)
-	sample.Spec.ClusterName = "another"
+	sample.Name, sample.Spec.ClusterName = "again", "another"
 	sample.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{
 		Store: v1alpha1.StoreReference{Name: "main"}, Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: b.Status.ID}}
-	took(t, "another one is made from the backup", func() (err error) {
-		heir, err = s.Form(t.Context(), sample)
-		return err
-	})
-	took(t, "all rows are read at ALL through every node",
-		func() error { return heir.ReadBack(t.Context(), gocql.All) })
+	for _, change := range heirs {
+		again := sample.DeepCopy()
+		change(&again.Spec)
+		var heir *scene.Ring
+		took(t, "another one is made from the backup", func() (err error) {
+			heir, err = elsewhere.Form(t.Context(), again)
+			return err
+		})
+		took(t, "all rows are read at ALL through every node",
+			func() error { return heir.ReadBack(t.Context(), gocql.All) })
+		wantTimed(t, heir, b, acknowledged)
+		took(t, "it is deleted, too", func() error { return heir.Delete(t.Context(), v1alpha1.ClaimDelete) })
+	}
+}
+
+// wantTimed fails if a ring that was made from a backup lacks a row that was acknowledged before
+// it was taken, or if the client has not written before and after that.
+func wantTimed(t *testing.T, heir *scene.Ring, b *v1alpha1.CassandraBackup, acknowledged map[int]scene.TimedRow) {
+	t.Helper()
+	there, err := heir.ReadTimed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, missing := 0, 0
+	for id, row := range acknowledged {
+		if !row.Acknowledged.Before(b.Status.TakenAt.Time) {
+			continue
+		}
+		before++
+		if !there[id].Equal(row.Timestamp) {
+			missing++
+			t.Logf("row %d, acknowledged %s before the backup was taken, is not there", id,
+				b.Status.TakenAt.Sub(row.Acknowledged))
+		}
+	}
+	t.Logf("%d of %d rows were acknowledged before the backup was taken; %d of them are missing, and %d rows are there",
+		before, len(acknowledged), missing, len(there))
+	if missing > 0 || before == 0 || len(there) >= len(acknowledged) {
+		t.Error("it is not what was acknowledged before the backup")
+	}
 }
 
 // TestRestoreDrill: a schedule proves that the latest of its backups can be restored, by a ring of

@@ -87,7 +87,8 @@ func TestPointInTime(t *testing.T) {
 		}
 		const unmarked = time.Second
 		early, missing, unsynced, late := 0, 0, 0, 0
-		for id, at := range acknowledged {
+		for id, row := range acknowledged {
+			at := row.Timestamp
 			if at.After(until) {
 				continue
 			}

@@ -22,8 +22,11 @@ type Timed struct {
 	all  sync.WaitGroup
 
 	mutex        sync.Mutex
-	acknowledged map[int]time.Time
+	acknowledged map[int]TimedRow
 }
+
+// TimedRow is a row that was acknowledged.
+type TimedRow struct{ Timestamp, Acknowledged time.Time }
 
 const (
 	// TimedTable has those rows.
@@ -40,7 +43,7 @@ func (r *Ring) WriteTimed(ctx context.Context) (*Timed, error) {
 		return nil, err
 	}
 	running, stop := context.WithCancel(ctx)
-	t := &Timed{connection: c, stop: stop, acknowledged: map[int]time.Time{}}
+	t := &Timed{connection: c, stop: stop, acknowledged: map[int]TimedRow{}}
 	t.all.Go(func() {
 		tick := time.NewTicker(time.Second / timedRate)
 		defer tick.Stop()
@@ -65,21 +68,15 @@ func (t *Timed) write(ctx context.Context, id int) {
 			strings.Repeat("v", timedBytes), at.UnixMicro()).ExecContext(ctx)
 	})
 	if err == nil {
+		row := TimedRow{Timestamp: at, Acknowledged: time.Now()}
 		t.mutex.Lock()
-		t.acknowledged[id] = at
+		t.acknowledged[id] = row
 		t.mutex.Unlock()
 	}
 }
 
-// Written is how many rows were acknowledged so far.
-func (t *Timed) Written() int {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return len(t.acknowledged)
-}
-
-// End ends the client, and returns what was acknowledged: the timestamps of rows by their id.
-func (t *Timed) End() map[int]time.Time {
+// End ends the client, and returns what was acknowledged, by the ids of rows.
+func (t *Timed) End() map[int]TimedRow {
 	t.stop()
 	t.all.Wait()
 	leave(t.session.Load())
