@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -100,7 +101,7 @@ func TestBackup(t *testing.T) {
 		}
 		return s
 	}
-	had := map[string]bool{}
+	had, blobs := map[string]bool{}, [2]int{}
 	for i, id := range []string{"20260301T030000Z-1", "20260301T040000Z-2"} {
 		tag := v1alpha1.BackupTagPrefix + id
 		do(id, "snapshot", v1alpha1.OperationSnapshot, &v1alpha1.OperationArguments{Tag: tag})
@@ -132,6 +133,7 @@ func TestBackup(t *testing.T) {
 		for _, table := range m.Tables {
 			for _, s := range table.SSTables {
 				for _, f := range s.Files {
+					blobs[i]++
 					if i > 0 && !had[f.SHA256] {
 						t.Logf("%s of %s.%s %s is new, %d bytes", f.Name, table.Keyspace, table.Name, s.Name, f.Size)
 						fresh += f.Size
@@ -140,7 +142,14 @@ func TestBackup(t *testing.T) {
 						}
 					}
 					had[f.SHA256] = true
-					in[filepath.Join(table.Keyspace, table.Directory(), "snapshots", tag, s.Name+"-"+f.Name)] = f.SHA256
+					content := object(t, to, format.BlobKey(string(clusterUID), f.SHA256))
+					if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != f.SHA256 {
+						t.Errorf("the object of %s of %s.%s has another content", f.Name, s.Name, table.Name)
+					}
+					for _, c := range f.Unpacked() {
+						name := filepath.Join(table.Keyspace, table.Directory(), "snapshots", tag, s.Name+"-"+c.Name)
+						in[name], content = string(content[:c.Size]), content[c.Size:]
+					}
 				}
 			}
 		}
@@ -158,20 +167,16 @@ func TestBackup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum := sha256.Sum256(content)
-			want := hex.EncodeToString(sum[:])
-			if in[name] != want {
-				t.Errorf("%s is %q in the manifest, and %s", name, in[name], want)
-			}
-			if got := object(t, to, format.BlobKey(string(clusterUID), want)); sha256.Sum256(got) != sum {
-				t.Errorf("the object of %s has another content", name)
+			if in[name] != string(content) {
+				t.Errorf("%s has another content in the store", name)
 			}
 			delete(in, name)
 			index = index || strings.Contains(name, "/.by_v/")
 		}
 		if len(in) > 0 || !index {
-			t.Errorf("the manifest has %v beside, index %t", in, index)
+			t.Errorf("the manifest has %q beside, index %t", slices.Collect(maps.Keys(in)), index)
 		}
+		t.Logf("%d files are in %d blobs", u.Files, blobs[i])
 		do(id, "complete", v1alpha1.OperationCompleteBackup, &v1alpha1.OperationArguments{
 			Backup: &v1alpha1.BackupArguments{ID: id, Store: spec, Members: []string{member}, ClusterSpec: "{}"}})
 		b, err := format.Decode[format.Backup](object(t, to, format.BackupKey(string(clusterUID), id)))
@@ -200,7 +205,7 @@ func TestBackup(t *testing.T) {
 	}
 	of := slices.IndexFunc(m.Tables,
 		func(table format.Table) bool { return table.Keyspace == "shop" && table.Name == "rows" })
-	file := m.Tables[of].SSTables[len(m.Tables[of].SSTables)-1].Files[0]
+	file := m.Tables[of].SSTables[len(m.Tables[of].SSTables)-1].Files[0] // a pack
 	key := format.BlobKey(string(clusterUID), file.SHA256)
 	content := object(t, to, key)
 	content[0] ^= 1
@@ -210,7 +215,8 @@ func TestBackup(t *testing.T) {
 	if err := to.Put(t.Context(), key, bytes.NewReader(content), int64(len(content))); err != nil {
 		t.Fatal(err)
 	}
-	if found := verified(last); len(found.Damaged) != 1 || found.Damaged[0].Table != "rows" {
+	if found := verified(last); len(found.Damaged) != len(file.Unpacked()) || found.Damaged[0].Table != "rows" ||
+		!strings.Contains(found.Damaged[0].Why, "is in a pack") {
 		t.Errorf("found %+v", found.Damaged)
 	}
 	id := "20260301T050000Z-3"

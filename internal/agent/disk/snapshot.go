@@ -91,6 +91,72 @@ func takenAt(files fs.FS, dir string) (time.Time, error) {
 	return manifest.CreatedAt, nil
 }
 
+// Join some files to one, which has their contents one after the other.
+func Join(name string, files []SnapshotFile) SnapshotFile {
+	out := SnapshotFile{Name: name, Open: func() (io.ReadSeekCloser, error) {
+		j := &joined{}
+		for _, f := range files {
+			file, err := f.Open()
+			if err != nil {
+				return nil, errors.Join(err, j.Close())
+			}
+			j.files = append(j.files, &part{ReadSeekCloser: file, of: f})
+		}
+		_, err := j.Seek(0, io.SeekStart)
+		return j, err
+	}}
+	for _, f := range files {
+		out.Size += f.Size
+	}
+	return out
+}
+
+// joined are the files of a pack, all of them open.
+type joined struct {
+	io.Reader
+
+	files []*part
+}
+
+// Seek goes back to the start, wherever it is asked to go.
+func (j *joined) Seek(int64, int) (int64, error) {
+	var all []io.Reader
+	for _, p := range j.files {
+		if _, err := p.Seek(0, io.SeekStart); err != nil {
+			return 0, err
+		}
+		p.left, all = p.of.Size, append(all, p)
+	}
+	j.Reader = io.MultiReader(all...)
+	return 0, nil
+}
+
+// Close implements io.Closer.
+func (j *joined) Close() (err error) {
+	for _, p := range j.files {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
+
+// part is one of them. It has as many bytes as were listed: else the next one began elsewhere.
+type part struct {
+	io.ReadSeekCloser
+
+	of   SnapshotFile
+	left int64
+}
+
+// Read implements io.Reader.
+func (p *part) Read(b []byte) (int, error) {
+	n, err := p.ReadSeekCloser.Read(b)
+	p.left -= int64(n)
+	if p.left < 0 || errors.Is(err, io.EOF) && p.left > 0 {
+		return 0, fmt.Errorf("the size of %s has changed", p.of.Name)
+	}
+	return n, err
+}
+
 func filesOf(volume *os.Root, dir string) ([]SnapshotFile, error) {
 	var out []SnapshotFile
 	err := fs.WalkDir(volume.FS(), dir, func(name string, entry fs.DirEntry, err error) error {

@@ -82,7 +82,7 @@ func TestAnEncryptedBackup(t *testing.T) {
 	}
 	row := "a row of a customer"
 	l.snapshot("b-1", "2026-03-01T03:00:01.5Z", "shop/"+carts, map[string]string{"nb-1-big-Data.db": row,
-		"nb-1-big-Statistics.db": "min: a row, max: a row"})
+		"nb-1-big-Statistics.db": "min: a row, max: a row", "nb-1-big-TOC.txt": "Data.db"})
 	schema := filepath.Join(l.volume, "data/shop", carts, "snapshots", v1alpha1.BackupTagPrefix+"b-1", "schema.cql")
 	if err := os.WriteFile(schema, []byte(schemaOfCarts), 0o600); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestAnEncryptedBackup(t *testing.T) {
 	damaged := func(s store.Store, id string) (out []string) {
 		t.Helper()
 		found, err := verifying.Backup(t.Context(), s, uid, id, 100, 0, 0, 1<<30)
-		if err != nil || found.FilesRead != 4 {
+		if err != nil || found.FilesRead != 5 {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		for _, f := range found.Damaged {

@@ -43,7 +43,7 @@ type restoring struct {
 // believed is how often a file has another content until it counts as damaged.
 const believed = 2
 
-// staged is a file that is to be there.
+// staged is a file that is to be there, or a pack whose files are. Path is that of its SSTable.
 type staged struct {
 	format.File
 	path string
@@ -75,7 +75,7 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 		loads += f.Size
 	}
 	missing := slices.DeleteFunc(slices.Clone(files), func(f staged) bool {
-		return staging.HasFile(f.path, f.Size, f.SHA256)
+		return !slices.ContainsFunc(f.Unpacked(), func(c format.File) bool { return !f.in(staging, c) })
 	})
 	for _, f := range missing {
 		r.all += f.Size
@@ -130,14 +130,19 @@ func stageTables(ctx context.Context, t *task) (text string, err error) {
 	return fmt.Sprintf("%d bytes are downloaded and checked%s", loads, without), err
 }
 
+// in says that a component is there.
+func (f *staged) in(staging Staging, c format.File) bool {
+	return staging.HasFile(f.path+"-"+c.Name, c.Size, c.SHA256)
+}
+
 func (r *restoring) download(ctx context.Context, to Staging, f staged) error {
-	content, err := r.from.Get(ctx, format.BlobKey(string(r.arguments.Restore.Cluster), f.BlobName()))
+	err := birth.Fetch(ctx, r.from, string(r.arguments.Restore.Cluster), f.File,
+		func(c format.File) bool { return f.in(to, c) },
+		func(c format.File, content io.Reader) error {
+			return to.PlaceFile(f.path+"-"+c.Name, c.Size, c.SHA256, cancellable{content, r.task})
+		})
 	if err != nil {
-		return fmt.Errorf("download %s: %w", f.path, err)
-	}
-	err = to.PlaceFile(f.path, f.Size, f.SHA256, cancellable{content, r.task})
-	if err = errors.Join(err, content.Close()); err != nil {
-		return fmt.Errorf("download %s: %w", f.path, err)
+		return fmt.Errorf("download %s-%s: %w", f.path, f.Name, err)
 	}
 	return nil
 }
@@ -421,7 +426,7 @@ func (r *restoring) files() ([]staged, error) {
 			for _, s := range table.SSTables {
 				for _, f := range s.Files {
 					if !strings.Contains(s.Name, "/") && !strings.HasPrefix(f.Name, "SAI") {
-						out = append(out, staged{f, path.Join(m.Node.HostID, keyspace, name, s.Name+"-"+f.Name),
+						out = append(out, staged{f, path.Join(m.Node.HostID, keyspace, name, s.Name),
 							format.LeftOutKey(string(a.Cluster), a.Tag, r.view.HostID, m.Node.HostID, table.ID)})
 					}
 				}

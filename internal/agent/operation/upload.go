@@ -65,7 +65,7 @@ type uploading struct {
 	damaged map[garbage.Sum]bool
 }
 
-// source is a file of the snapshot, which becomes one of the manifest.
+// source is a file of the snapshot, or the pack of some, which becomes one of the manifest.
 type source struct {
 	disk.SnapshotFile
 	table *format.Table
@@ -276,48 +276,6 @@ func (u *uploading) manifest(view *facts.Ring) (*format.Manifest, []source, erro
 	return m, u.sources(m, found), nil
 }
 
-// addFile to the SSTable that it is a component of, such as nb-12-big-Data.db. Files are sorted.
-func addFile(table *format.Table, f disk.SnapshotFile) error {
-	dir, name := "", f.Name
-	if i := strings.LastIndex(name, "/"); i >= 0 {
-		dir, name = name[:i+1], name[i+1:]
-	}
-	parts := strings.SplitN(name, "-", 4)
-	if len(parts) < 4 {
-		return fmt.Errorf("file %s of %s.%s is no component of an SSTable", f.Name, table.Keyspace, table.Name)
-	}
-	name = dir + strings.Join(parts[:3], "-")
-	if n := len(table.SSTables); n == 0 || table.SSTables[n-1].Name != name {
-		table.SSTables = append(table.SSTables, format.SSTable{Name: name})
-	}
-	last := &table.SSTables[len(table.SSTables)-1]
-	last.Files = append(last.Files, format.File{Name: parts[3], Size: f.Size})
-	return nil
-}
-
-// sources are the files of a manifest, in its order.
-func (u *uploading) sources(m *format.Manifest, found []disk.Snapshot) []source {
-	at := map[string]disk.SnapshotFile{}
-	for _, s := range found {
-		for _, f := range s.Files {
-			at[s.Keyspace+"/"+s.Table+"/"+f.Name] = f
-		}
-	}
-	var out []source
-	for i := range m.Tables {
-		t := &m.Tables[i]
-		for j := range t.SSTables {
-			for k := range t.SSTables[j].Files {
-				f := &t.SSTables[j].Files[k]
-				u.all += f.Size
-				name := t.Keyspace + "/" + t.Directory() + "/" + t.SSTables[j].Name + "-" + f.Name
-				out = append(out, source{at[name], t, f, new(check)})
-			}
-		}
-	}
-	return out
-}
-
 // putAll puts some files at a time, as many as the host allows, and hashes as many others
 // meanwhile.
 func (u *uploading) putAll(ctx context.Context, sources []source) error {
@@ -452,10 +410,15 @@ func (u *uploading) sum(ctx context.Context, s source, from io.ReadSeeker) (garb
 			return sum, nil
 		}
 	}
-	whole := sha256.New()
+	whole, buffer := sha256.New(), make([]byte, 256<<10)
 	content, err := u.read(ctx, s, from, false)
+	for i := 0; err == nil && i < len(s.file.Files); i++ {
+		f, own := &s.file.Files[i], sha256.New()
+		_, err = io.CopyBuffer(io.MultiWriter(whole, own), io.LimitReader(content, f.Size), buffer)
+		f.SHA256 = hex.EncodeToString(own.Sum(nil))
+	}
 	if err == nil {
-		_, err = io.CopyBuffer(whole, content, make([]byte, 256<<10))
+		_, err = io.CopyBuffer(whole, content, buffer)
 		*s.check = content.hash.Sum(nil)
 	}
 	sum := garbage.Sum(whole.Sum(nil))

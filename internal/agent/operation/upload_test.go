@@ -211,7 +211,9 @@ func TestUploadPutsTheSnapshot(t *testing.T) {
 			names = append(names, table.Keyspace+"/"+table.Directory())
 			for _, s := range table.SSTables {
 				for _, f := range s.Files {
-					names = append(names, s.Name+"-"+f.Name)
+					for _, c := range f.Unpacked() {
+						names = append(names, s.Name+"-"+c.Name)
+					}
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -62,7 +63,7 @@ func Run(ctx context.Context, h Host, from *v1alpha1.DiskRestore) (*format.Manif
 					if over {
 						return
 					}
-					err := fetch(ctx, h, from, t.Keyspace, t.Directory(), sstable.Name+"-"+f.Name, f)
+					err := fetch(ctx, h, from, t.Keyspace, t.Directory(), sstable.Name, f)
 					mutex.Lock()
 					defer mutex.Unlock()
 					if err != nil && failed == nil {
@@ -123,20 +124,41 @@ func read(ctx context.Context, s store.Store, key string) (content []byte, err e
 	return io.ReadAll(object)
 }
 
-// fetch one file, unless it is there.
-func fetch(ctx context.Context, h Host, from *v1alpha1.DiskRestore, keyspace, table, name string,
+// fetch a file or a pack of an SSTable.
+func fetch(ctx context.Context, h Host, from *v1alpha1.DiskRestore, keyspace, table, sstable string,
 	f format.File) error {
 	if err := ctx.Err(); err != nil {
 		return err //nolint:wrapcheck // who asks says of what
 	}
-	if h.Disk.HasFile(keyspace, table, name, f.Size, f.SHA256) {
+	return Fetch(ctx, h.Store, string(from.Cluster), f, func(f format.File) bool {
+		return h.Disk.HasFile(keyspace, table, sstable+"-"+f.Name, f.Size, f.SHA256)
+	}, func(f format.File, content io.Reader) error {
+		return h.Disk.PlaceFile(keyspace, table, sstable+"-"+f.Name, f.Size, f.SHA256, content)
+	})
+}
+
+// Fetch a file, or all of a pack, unless they are there. Place is asked for those that are not, and
+// refuses another content.
+func Fetch(ctx context.Context, s store.Store, cluster string, f format.File, has func(format.File) bool,
+	place func(format.File, io.Reader) error) error {
+	if !slices.ContainsFunc(f.Unpacked(), func(f format.File) bool { return !has(f) }) {
 		return nil
 	}
-	content, err := h.Store.Get(ctx, format.BlobKey(string(from.Cluster), f.BlobName()))
+	content, err := s.Get(ctx, format.BlobKey(cluster, f.BlobName()))
 	if err != nil {
 		return err //nolint:wrapcheck // who asks says of what
 	}
-	err = h.Disk.PlaceFile(keyspace, table, name, f.Size, f.SHA256, content)
+	if len(f.Files) == 0 {
+		err = place(f, content)
+	}
+	for i := 0; err == nil && i < len(f.Files); i++ {
+		one := io.LimitReader(content, f.Files[i].Size)
+		if has(f.Files[i]) {
+			_, err = io.Copy(io.Discard, one)
+		} else {
+			err = place(f.Files[i], one)
+		}
+	}
 	if closed := content.Close(); err == nil {
 		err = closed
 	}

@@ -27,6 +27,8 @@ const (
 	cluster = "11111111-0000-4000-8000-000000000001"
 	hostID  = "aaaaaaaa-0000-4000-8000-000000000001"
 	another = "bbbbbbbb-0000-4000-8000-000000000002"
+	// shopPack is what the pack of keyspace shop has.
+	shopPack = "shopStatistics.dbshopTOC.txt"
 )
 
 // backup puts into a directory what a node has of some keyspaces.
@@ -43,13 +45,16 @@ func backup(t *testing.T, keyspaces ...string) store.Directory {
 	m := format.Manifest{Version: format.Version, Backup: "b1", Cluster: cluster, Node: format.Node{HostID: hostID}}
 	for _, keyspace := range keyspaces {
 		table := format.Table{Keyspace: keyspace, Name: "t", ID: "1", SSTables: []format.SSTable{{Name: "nb-1-big"}}}
-		for _, name := range []string{"Data.db", "TOC.txt"} {
-			content := []byte(keyspace + name)
-			sum := sha256.Sum256(content)
-			f := format.File{Name: name, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
-			table.SSTables[0].Files = append(table.SSTables[0].Files, f)
-			put(format.BlobKey(cluster, f.SHA256), content)
+		file := func(name, content string) format.File {
+			sum := sha256.Sum256([]byte(content))
+			return format.File{Name: name, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
 		}
+		statistics, toc := keyspace+"Statistics.db", keyspace+"TOC.txt"
+		pack := file(format.Pack, statistics+toc)
+		pack.Files = []format.File{file("Statistics.db", statistics), file("TOC.txt", toc)}
+		table.SSTables[0].Files = []format.File{file("Data.db", keyspace+"Data.db"), pack}
+		put(format.BlobKey(cluster, table.SSTables[0].Files[0].SHA256), []byte(keyspace+"Data.db"))
+		put(format.BlobKey(cluster, pack.SHA256), []byte(statistics+toc))
 		m.Tables = append(m.Tables, table)
 	}
 	text, err := json.Marshal(m)
@@ -86,14 +91,14 @@ func (oneByOne) Together(_ int, all ...func()) {
 
 func TestARestoreIsResumed(t *testing.T) {
 	d, volume := backup(t, "system", "system_schema", "system_auth", "shop"), t.TempDir()
-	sum := sha256.Sum256([]byte("shopTOC.txt"))
+	sum := sha256.Sum256([]byte(shopPack))
 	reads := counted{d, map[string]int{}, format.BlobKey(cluster, hex.EncodeToString(sum[:]))}
 	h := restore.Host{Threads: oneByOne{}, Store: reads, Disk: pod.Volume{Name: "data", Directory: volume}}
 	var done, all int64
 	h.Say = func(d, a int64) { done, all = d, a }
 	from := &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID, Roles: v1alpha1.RolesFresh}
 	if _, err := restore.Run(t.Context(), h, from); err == nil ||
-		!strings.Contains(err.Error(), "restore nb-1-big-TOC.txt of shop.t: the store is not available") {
+		!strings.Contains(err.Error(), "restore nb-1-big-pack of shop.t: the store is not available") {
 		t.Fatalf("error %v", err)
 	}
 	away := filepath.Join(string(d), reads.fails)
@@ -121,8 +126,9 @@ func TestARestoreIsResumed(t *testing.T) {
 		}
 		return found
 	}
-	want := []string{"shop/t-1/nb-1-big-Data.db", "shop/t-1/nb-1-big-TOC.txt",
-		"system_schema/t-1/nb-1-big-Data.db", "system_schema/t-1/nb-1-big-TOC.txt"}
+	want := []string{"shop/t-1/nb-1-big-Data.db", "shop/t-1/nb-1-big-Statistics.db",
+		"shop/t-1/nb-1-big-TOC.txt", "system_schema/t-1/nb-1-big-Data.db",
+		"system_schema/t-1/nb-1-big-Statistics.db", "system_schema/t-1/nb-1-big-TOC.txt"}
 	if got := have(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -132,9 +138,43 @@ func TestARestoreIsResumed(t *testing.T) {
 		t.Errorf("read more than once: %v", again)
 	}
 	from.Roles = v1alpha1.RolesRestore
-	if _, err := restore.Run(t.Context(), h, from); err != nil || len(have()) != 6 ||
+	if _, err := restore.Run(t.Context(), h, from); err != nil || len(have()) != 9 ||
 		slices.ContainsFunc(have(), func(f string) bool { return strings.HasPrefix(f, "system/") }) {
 		t.Errorf("with the roles of the backup: %v, %q", err, have())
+	}
+}
+
+// A pack of which a file has another content, or which has lost its end, gives those that are
+// right; once it is right again the others alone are placed.
+func TestAPackIsResumed(t *testing.T) {
+	for name, is := range map[string]string{"a bit is flipped": "shopStatistics.dbshopTOC.tyt",
+		"its end is lost": "shopStatistics.dbshop", "all of it is lost": ""} {
+		d, volume := backup(t, "shop"), t.TempDir()
+		sum := sha256.Sum256([]byte(shopPack))
+		pack := filepath.Join(string(d), format.BlobKey(cluster, hex.EncodeToString(sum[:])))
+		h := restore.Host{Threads: oneByOne{}, Store: d, Disk: pod.Volume{Name: "data", Directory: volume},
+			Say: func(int64, int64) {}}
+		run := func(content string) error {
+			err := os.WriteFile(pack, []byte(content), 0o600)
+			if err == nil {
+				_, err = restore.Run(t.Context(), h, &v1alpha1.DiskRestore{Cluster: cluster, Backup: "b1", HostID: hostID})
+			}
+			return err
+		}
+		inode := func(of string) os.FileInfo {
+			info, _ := os.Stat(filepath.Join(volume, "data/shop/t-1/nb-1-big-"+of))
+			return info
+		}
+		err := run(is)
+		before := inode("Statistics.db")
+		if !restore.IsDamage(err) || inode("TOC.txt") != nil || (before == nil) != (is == "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		err = run(shopPack)
+		if after := inode("Statistics.db"); err != nil || inode("TOC.txt") == nil || after == nil ||
+			before != nil && !os.SameFile(before, after) {
+			t.Errorf("%s, and right again: %v", name, err)
+		}
 	}
 }
 
@@ -158,7 +198,7 @@ func TestTheSchemaForAnotherShape(t *testing.T) {
 			}
 		}
 		found, err := filepath.Glob(volume + "/data/*/*/*")
-		if err != nil || len(found) != 2+2*6 {
+		if err != nil || len(found) != 3+2*6 {
 			t.Fatalf("%v: %q", err, found)
 		}
 		for _, path := range found {
@@ -218,6 +258,7 @@ func TestWhatIsNotRestored(t *testing.T) {
 			edit(d, `"version":1`, `"version":2`)
 		},
 		"a byte is another": func(d store.Directory, _ *v1alpha1.DiskRestore) { flip(d, "shopData.db") },
+		"a byte of a pack":  func(d store.Directory, _ *v1alpha1.DiskRestore) { flip(d, shopPack) },
 		"a file leads out of the disk": func(d store.Directory, _ *v1alpha1.DiskRestore) {
 			edit(d, `"keyspace":"shop"`, `"keyspace":"../../x"`)
 		},

@@ -24,7 +24,7 @@ const Version = 1
 var ErrDamaged = errors.New("it is damaged")
 
 // BlobKey is where the content that a hash names lies, in hexadecimal: that of one file of an
-// SSTable. It is of the content and not of the name: Cassandra uses generations again after a disk
+// SSTable, or of its pack. It is of the content and not of the name: Cassandra uses generations again after a disk
 // was wiped, and changes Statistics.db and Summary.db in place.
 func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] + "/" + sum }
 
@@ -203,7 +203,7 @@ func (m *Manifest) Content() (files, size int64) {
 	for _, t := range m.Tables {
 		for _, s := range t.SSTables {
 			for _, f := range s.Files {
-				files, size = files+1, size+f.Size
+				files, size = files+int64(len(f.Unpacked())), size+f.Size
 			}
 		}
 	}
@@ -237,13 +237,16 @@ type Table struct {
 func (t Table) Directory() string { return t.Name + "-" + t.ID }
 
 // SSTable is one by the beginning of the names of its files, such as nb-12-big; one of an index in
-// a table of its own by that in a directory, such as .idx/nb-12-big.
+// a table of its own by that in a directory, such as .idx/nb-12-big. Each of its files is a blob.
 type SSTable struct {
 	Name  string `json:"name"`
 	Files []File `json:"files"`
 }
 
-// File is one component of an SSTable, such as Data.db.
+// Pack is the name of a file that is no component of an SSTable, but has some of these in it.
+const Pack = "pack"
+
+// File is one component of an SSTable, such as Data.db, or the pack of small ones.
 type File struct {
 	Name string `json:"name"`
 	// Size in bytes, and SHA-256 in hexadecimal, of the content.
@@ -251,6 +254,16 @@ type File struct {
 	SHA256 string `json:"sha256"`
 	// Blob is the hash by which it is named in the store, if that is not its SHA-256.
 	Blob string `json:"blob,omitempty"`
+	// Files of a pack: their contents, one after the other, are its content.
+	Files []File `json:"files,omitempty"`
+}
+
+// Unpacked are the files of a pack, else the file alone.
+func (f *File) Unpacked() []File {
+	if len(f.Files) > 0 {
+		return f.Files
+	}
+	return []File{*f}
 }
 
 // BlobName is the hash by which the file is named in the store.

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +81,10 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 		t.Fatalf("the reader has %d lines", lines)
 	}
 	const uid, id, content = "cluster-1", "20260301T030000Z-1", "rows"
-	sum := sha256.Sum256([]byte(content))
+	sumOf := func(of string) string {
+		sum := sha256.Sum256([]byte(of))
+		return hex.EncodeToString(sum[:])
+	}
 	node := format.Node{Name: "orders-0", HostID: "host-1", Tokens: []string{"-1", "9"}}
 	b := format.Backup{Version: format.Version, ID: id, Nodes: []format.Node{node},
 		LeftOut: []format.Node{{Name: "orders-1", HostID: "host-2", Tokens: []string{"5"}}}}
@@ -103,6 +107,12 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 		},
 		"version 2 of the format": func(dir, _ string) error {
 			return os.WriteFile(filepath.Join(dir, format.BackupKey(uid, id)), []byte(`{"version":2}`), 0o600)
+		},
+		"Statistics.db in ": func(dir, _ string) error {
+			path := filepath.Join(dir, format.ManifestKey(uid, id, node.HostID))
+			text, err := os.ReadFile(path)
+			text = bytes.ReplaceAll(text, []byte(sumOf("statistics")), []byte(sumOf("others")))
+			return errors.Join(err, os.WriteFile(path, text, 0o600))
 		},
 		"encrypted": func(_, _ string) error { return nil },
 		"returned non-zero": func(dir, blob string) error { // of what is encrypted
@@ -133,15 +143,22 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f := format.File{Name: "Data.db", Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
-		if blob := store.BlobName(to, sum); blob != sum {
-			f.Blob = hex.EncodeToString(blob[:])
+		blob := func(name, content string) format.File {
+			f := format.File{Name: name, Size: int64(len(content)), SHA256: sumOf(content)}
+			sum := sha256.Sum256([]byte(content))
+			if is := store.BlobName(to, sum); is != sum {
+				f.Blob = hex.EncodeToString(is[:])
+			}
+			put(format.BlobKey(uid, f.BlobName()), content)
+			return f
 		}
-		put(format.BlobKey(uid, f.BlobName()), content)
+		f, pack := blob("Data.db", content), blob(format.Pack, "statisticsall")
+		pack.Files = []format.File{{Name: "Statistics.db", Size: 10, SHA256: sumOf("statistics")},
+			{Name: "Summary.db", SHA256: sumOf("")}, {Name: "TOC.txt", Size: 3, SHA256: sumOf("all")}}
 		put(format.ManifestKey(uid, id, node.HostID), format.Manifest{Version: format.Version, Backup: id, Cluster: uid,
 			TakenAt: time.Now(), Node: node, Tables: []format.Table{{Keyspace: "shop", Name: "empty", ID: "1"},
 				{Keyspace: "shop", Name: "carts", ID: "2", SSTables: []format.SSTable{{Name: ".by_name/nb-1-big",
-					Files: []format.File{f}}}}}})
+					Files: []format.File{f, pack}}}}}})
 		put(format.BackupKey(uid, id), b)
 		if err := change(dir, format.BlobKey(uid, f.BlobName())); err != nil {
 			t.Fatal(err)
@@ -154,8 +171,14 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 		if !right {
 			continue
 		}
-		got, err := os.ReadFile(filepath.Join(target, "orders-0/shop/carts-2/.by_name/nb-1-big-Data.db"))
-		if string(got) != content || err != nil || !strings.Contains(string(out), "orders-0 host-1 -1,9") ||
+		got := map[string]string{}
+		written, err := filepath.Glob(target + "/orders-0/shop/carts-2/.by_name/*")
+		for _, path := range written {
+			text, failed := os.ReadFile(path)
+			got[filepath.Base(path)], err = string(text), errors.Join(err, failed)
+		}
+		if !maps.Equal(got, map[string]string{"nb-1-big-Data.db": content, "nb-1-big-Statistics.db": "statistics",
+			"nb-1-big-Summary.db": "", "nb-1-big-TOC.txt": "all"}) || err != nil || !strings.Contains(string(out), "orders-0 host-1 -1,9") ||
 			!strings.Contains(string(out), "orders-1 was down") {
 			t.Errorf("%q, %v, %s", got, err, out)
 		}

@@ -66,7 +66,11 @@ func (s *swept) manifest(backup string, age time.Duration, blobs ...int) {
 	m := &format.Manifest{Version: format.Version, Backup: backup, Cluster: "c"}
 	table := format.SSTable{}
 	for _, n := range blobs {
-		table.Files = append(table.Files, format.File{Name: "Data.db", SHA256: sumOf(n)})
+		f := format.File{Name: "Data.db", SHA256: sumOf(n)}
+		if n%2 > 0 { // what is in a pack is no blob of its own
+			f.Name, f.Files = format.Pack, []format.File{{Name: "TOC.txt", SHA256: sumOf(n + 1)}}
+		}
+		table.Files = append(table.Files, f)
 	}
 	m.Tables = []format.Table{{SSTables: []format.SSTable{table}}}
 	text, err := json.Marshal(m)

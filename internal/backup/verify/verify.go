@@ -29,7 +29,7 @@ const (
 	// atOnce is how many files are read at a time, and piece how many bytes of one.
 	atOnce = 4
 	piece  = 256 << 10
-	// atMost is how many files of a backup are in memory at a time. Of one that has more the
+	// atMost is how many blobs of a backup are in memory at a time. Of one that has more the
 	// manifests are read again for each part.
 	atMost = 250_000
 	// believed is how often a content is another one until it counts as damaged: what came over a
@@ -43,12 +43,14 @@ const (
 	another = "has another content"
 )
 
-// blob of a backup, as the manifest of a node names it, and the SHA-256 of its content.
+// blob of a backup, as the manifest of a node names it, the SHA-256 of its content, and how many
+// files that has.
 type blob struct {
-	sum  garbage.Sum
-	want garbage.Sum
-	size int64
-	node int
+	sum   garbage.Sum
+	want  garbage.Sum
+	size  int64
+	node  int
+	files int64
 }
 
 // table is one of a node.
@@ -104,13 +106,15 @@ func (v *verifying) run(ctx context.Context) (*facts.VerifiedBackup, error) {
 	if v.damaged, err = sweep.Damaged(ctx, v.Store, v.cluster); err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is about
 	}
-	if err := v.all(ctx, func(_ int, _ *format.Table, _ string, f format.File, _, _ garbage.Sum) {
-		v.found.Files, v.found.Bytes = v.found.Files+1, v.found.Bytes+f.Size
+	blobs := 0
+	if err := v.all(ctx, func(_ int, _ *format.Table, _ string, f *format.File, _, _ garbage.Sum) {
+		blobs++
+		v.found.Files, v.found.Bytes = v.found.Files+int64(len(f.Unpacked())), v.found.Bytes+f.Size
 	}); err != nil {
 		return nil, err
 	}
 	size := 256
-	for size > 1 && int(v.found.Files)*size/256 > v.most {
+	for size > 1 && blobs*size/256 > v.most {
 		size /= 2
 	}
 	for first := 0; first < 256; first += size {
@@ -128,9 +132,9 @@ func (v *verifying) run(ctx context.Context) (*facts.VerifiedBackup, error) {
 func (v *verifying) part(ctx context.Context, first, last byte) error {
 	v.first, v.last, v.blobs = first, last, v.blobs[:0]
 	v.listed, v.bad = map[garbage.Sum]bool{}, map[garbage.Sum]string{}
-	if err := v.all(ctx, func(node int, _ *format.Table, _ string, f format.File, sum, want garbage.Sum) {
+	if err := v.all(ctx, func(node int, _ *format.Table, _ string, f *format.File, sum, want garbage.Sum) {
 		if v.in(sum) {
-			v.blobs = append(v.blobs, blob{sum: sum, want: want, size: f.Size, node: node})
+			v.blobs = append(v.blobs, blob{sum, want, f.Size, node, int64(len(f.Unpacked()))})
 		}
 	}); err != nil {
 		return err
@@ -158,8 +162,9 @@ func lost(err error) string {
 	return ""
 }
 
-// all files that the manifests name, each with the hash that names its blob and its SHA-256.
-func (v *verifying) all(ctx context.Context, each func(int, *format.Table, string, format.File, garbage.Sum,
+// all blobs that the manifests name, each with the name of its SSTable, the hash that names it, and
+// its SHA-256.
+func (v *verifying) all(ctx context.Context, each func(int, *format.Table, string, *format.File, garbage.Sum,
 	garbage.Sum)) error {
 	for i := range v.found.Description.Nodes {
 		if err := v.read(ctx, i, each); err != nil {
@@ -169,8 +174,8 @@ func (v *verifying) all(ctx context.Context, each func(int, *format.Table, strin
 	return nil
 }
 
-// read the files that the manifest of a node names, unless it is not what was written.
-func (v *verifying) read(ctx context.Context, node int, each func(int, *format.Table, string, format.File,
+// read the blobs that the manifest of a node names, unless it is not what was written.
+func (v *verifying) read(ctx context.Context, node int, each func(int, *format.Table, string, *format.File,
 	garbage.Sum, garbage.Sum)) error {
 	if v.lost[node] {
 		return nil
@@ -194,13 +199,14 @@ func (v *verifying) read(ctx context.Context, node int, each func(int, *format.T
 	for i := range m.Tables {
 		t := &m.Tables[i]
 		for _, s := range t.SSTables {
-			for _, f := range s.Files {
+			for j := range s.Files {
+				f := &s.Files[j]
 				sum, err := format.ParseSum(f.BlobName())
 				want, also := format.ParseSum(f.SHA256)
 				if err := errors.Join(err, also); err != nil {
 					return fmt.Errorf("object %s: %w", key, err)
 				}
-				each(node, t, s.Name+"-"+f.Name, f, sum, want)
+				each(node, t, s.Name, f, sum, want)
 			}
 		}
 	}
@@ -216,7 +222,7 @@ func (v *verifying) damage(f facts.DamagedFile) {
 	}
 }
 
-// look for all files: a list has a thousand in a request. What it lacks is asked for by itself.
+// look for all blobs: a list has a thousand in a request. What it lacks is asked for by itself.
 func (v *verifying) look(ctx context.Context) error {
 	i := 0
 	var doubtful []blob
@@ -271,7 +277,7 @@ func (v *verifying) key(sum garbage.Sum) string {
 	return format.BlobKey(v.cluster, fmt.Sprintf("%x", sum))
 }
 
-// sample reads files whole.
+// sample reads blobs whole.
 func (v *verifying) sample(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -299,7 +305,7 @@ func chosen(backup string, sum garbage.Sum, percent int) bool {
 	return binary.BigEndian.Uint64(h.Sum(nil)[:8])%100 < uint64(percent)
 }
 
-// hash reads one file.
+// hash reads one blob.
 func (v *verifying) hash(ctx context.Context, b blob) error {
 	why := ""
 	for range believed {
@@ -321,7 +327,7 @@ func (v *verifying) hash(ctx context.Context, b blob) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.found.FilesRead, v.found.BytesRead = v.found.FilesRead+1, v.found.BytesRead+b.size
+	v.found.FilesRead, v.found.BytesRead = v.found.FilesRead+b.files, v.found.BytesRead+b.size
 	if why != "" {
 		v.bad[b.sum] = why
 	}
@@ -386,10 +392,17 @@ func (v *verifying) name(ctx context.Context) error {
 	}
 	for _, i := range slices.Sorted(maps.Keys(nodes)) {
 		of := &v.found.Description.Nodes[i]
-		if err := v.read(ctx, i, func(_ int, t *format.Table, name string, _ format.File, sum, _ garbage.Sum) {
-			if why := v.bad[sum]; why != "" {
+		if err := v.read(ctx, i, func(_ int, t *format.Table, name string, f *format.File, sum, _ garbage.Sum) {
+			why := v.bad[sum]
+			if why == "" {
+				return
+			}
+			if len(f.Files) > 0 {
+				why = "is in a pack that " + why
+			}
+			for _, c := range f.Unpacked() {
 				v.damage(facts.DamagedFile{HostID: of.HostID, Node: of.Name, Keyspace: t.Keyspace, Table: t.Name,
-					File: name, Why: why})
+					File: name + "-" + c.Name, Why: why})
 			}
 		}); err != nil {
 			return err

@@ -104,11 +104,13 @@ func newBucket(t *testing.T) *bucket {
 		d.Nodes = append(d.Nodes, n)
 		m := &format.Manifest{Version: format.Version, Backup: "b-1", Cluster: "c", Node: n,
 			Tables: []format.Table{{Keyspace: "shop", Name: "orders", SSTables: []format.SSTable{{Name: "nb-1-big"}}}}}
-		for name, content := range map[string]string{"Data.db": "data of " + node, "TOC.txt": "all have it"} {
-			m.Tables[0].SSTables[0].Files = append(m.Tables[0].SSTables[0].Files,
-				format.File{Name: name, Size: int64(len(content)), SHA256: sumOf(content)})
+		files := []format.File{{Name: "Data.db"}, {Name: format.Pack, Files: []format.File{
+			{Name: "Digest.crc32", Size: 4, SHA256: sumOf("all ")}, {Name: "TOC.txt", Size: 7, SHA256: sumOf("have it")}}}}
+		for i, content := range []string{"data of " + node, "all have it"} {
+			files[i].Size, files[i].SHA256 = int64(len(content)), sumOf(content)
 			b.put(blobOf(content), content)
 		}
+		m.Tables[0].SSTables[0].Files = files
 		b.put(format.ManifestKey("c", "b-1", node), m)
 	}
 	b.put(format.BlobKey("c", strings.Repeat("ab", 32)), "of another backup")
@@ -157,8 +159,10 @@ func TestBackup(t *testing.T) {
 		"a file is gone": {func(b *bucket) { b.change(blobOf("data of h-1"), "") }, 0,
 			[]string{"n-h-1 shop.orders nb-1-big-Data.db is missing"}, nil},
 		"one that both nodes have is gone": {func(b *bucket) { b.change(blobOf("all have it"), "") }, 0,
-			[]string{"n-h-1 shop.orders nb-1-big-TOC.txt is missing",
-				"n-h-2 shop.orders nb-1-big-TOC.txt is missing"}, nil},
+			[]string{"n-h-1 shop.orders nb-1-big-Digest.crc32 is in a pack that is missing",
+				"n-h-1 shop.orders nb-1-big-TOC.txt is in a pack that is missing",
+				"n-h-2 shop.orders nb-1-big-Digest.crc32 is in a pack that is missing",
+				"n-h-2 shop.orders nb-1-big-TOC.txt is in a pack that is missing"}, nil},
 		"a file is shorter": {func(b *bucket) { b.change(blobOf("data of h-2"), "data") }, 0,
 			[]string{"n-h-2 shop.orders nb-1-big-Data.db has 4 bytes, not 11"}, []string{sumOf("data of h-2")}},
 		"a bit is flipped": {func(b *bucket) { b.change(blobOf("data of h-2"), "dats of h-2") }, 100,
@@ -186,7 +190,9 @@ func TestBackup(t *testing.T) {
 		"a manifest and what both": {func(b *bucket) {
 			b.change(format.ManifestKey("c", "b-1", "h-1"), "")
 			b.change(blobOf("all have it"), "")
-		}, 0, []string{"n-h-1 . its manifest is missing", "n-h-2 shop.orders nb-1-big-TOC.txt is missing"}, nil},
+		}, 0, []string{"n-h-1 . its manifest is missing",
+			"n-h-2 shop.orders nb-1-big-Digest.crc32 is in a pack that is missing",
+			"n-h-2 shop.orders nb-1-big-TOC.txt is in a pack that is missing"}, nil},
 	} {
 		for _, most := range []int{atMost, 2, 1} {
 			b := newBucket(t)
@@ -202,14 +208,15 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// What is counted is what was looked for and read: a content that several files have is read once.
+// What is counted is what was looked for and read: a content that several files have is read once, and so is
+// a pack.
 func TestBackupCounts(t *testing.T) {
 	b := newBucket(t)
 	found, _, err := b.verify(100, 2)
-	if err != nil || found.Files != 4 || found.Bytes != 44 || found.FilesRead != 3 || found.BytesRead != 33 || b.read != 3 {
+	if err != nil || found.Files != 6 || found.Bytes != 44 || found.FilesRead != 4 || found.BytesRead != 33 || b.read != 3 {
 		t.Errorf("%+v, %d read, %v", found, b.read, err)
 	}
-	if found, _, err = b.verify(0, atMost); err != nil || found.Files != 4 || found.FilesRead != 0 {
+	if found, _, err = b.verify(0, atMost); err != nil || found.Files != 6 || found.FilesRead != 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -227,8 +234,8 @@ func TestAllIsReadInParts(t *testing.T) {
 		}
 		all += found.FilesRead
 	}
-	if all != 3 {
-		t.Errorf("%d of 3 contents are read", all)
+	if all != 4 {
+		t.Errorf("%d of 4 files are read", all)
 	}
 	if found, _, err := b.verify(100, atMost); err != nil || found.ReadTo != 100 {
 		t.Errorf("%+v, %v", found, err)
