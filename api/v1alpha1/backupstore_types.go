@@ -97,7 +97,8 @@ type StoredCluster struct {
 	// +optional
 	SweptAt *metav1.Time `json:"sweptAt,omitempty"`
 
-	// Files of backups that are there, and their Bytes.
+	// Files of backups that are there, and their Bytes. The small files of an SSTable
+	// are one.
 	// +optional
 	Files int64 `json:"files,omitempty"`
 	// +optional
