@@ -132,12 +132,14 @@ func TestBackup(t *testing.T) {
 		in, fresh := map[string]string{}, int64(0)
 		for _, table := range m.Tables {
 			for _, s := range table.SSTables {
+				known := had[table.ID+s.Name] // else Cassandra has compacted it of others
+				had[table.ID+s.Name] = true
 				for _, f := range s.Files {
 					blobs[i]++
 					if i > 0 && !had[f.SHA256] {
 						t.Logf("%s of %s.%s %s is new, %d bytes", f.Name, table.Keyspace, table.Name, s.Name, f.Size)
 						fresh += f.Size
-						if table.Keyspace == "shop" {
+						if table.Keyspace == "shop" && known {
 							t.Errorf("%s of %s.%s is sent again, and nobody has written", f.Name, s.Name, table.Name)
 						}
 					}

@@ -24,8 +24,8 @@ const Version = 1
 var ErrDamaged = errors.New("it is damaged")
 
 // BlobKey is where the content that a hash names lies, in hexadecimal: that of one file of an
-// SSTable, or of its pack. It is of the content and not of the name: Cassandra uses generations again after a disk
-// was wiped, and changes Statistics.db and Summary.db in place.
+// SSTable, or of its pack. It is of the content and not of the name: Cassandra uses generations
+// again after a disk was wiped, and changes Statistics.db and Summary.db in place.
 func BlobKey(cluster, sum string) string { return cluster + "/blobs/" + sum[:2] + "/" + sum }
 
 // ManifestKey is where the manifest of one node in a backup lies. It is written after its blobs.

@@ -208,8 +208,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// What is counted is what was looked for and read: a content that several files have is read once, and so is
-// a pack.
+// What is counted is what was looked for and read: a content that several files have is read once,
+// and so is a pack.
 func TestBackupCounts(t *testing.T) {
 	b := newBucket(t)
 	found, _, err := b.verify(100, 2)
