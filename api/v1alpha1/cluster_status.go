@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -287,6 +288,12 @@ type RepairStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Progress *int32 `json:"progress,omitempty"`
+
+	// Rate is how many bytes of one replica the ring has repaired in a second lately, to two digits:
+	// all repairs that ran at a time together, without the pauses between them. Not set before a
+	// repair had much to compare.
+	// +optional
+	Rate *resource.Quantity `json:"rate,omitempty"`
 
 	// Oldest is the part of the ring that has its deadline first.
 	// +optional

@@ -3447,6 +3447,11 @@ func (in *RepairStatus) DeepCopyInto(out *RepairStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Rate != nil {
+		in, out := &in.Rate, &out.Rate
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Oldest != nil {
 		in, out := &in.Oldest, &out.Oldest
 		*out = new(OldestRepair)

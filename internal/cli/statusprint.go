@@ -205,6 +205,9 @@ func (v statusView) repairs(w io.Writer) {
 		rows = append(rows, []string{t.Name, last, t.Deadline.UTC().Format(time.RFC3339), orDash(t.Compaction)})
 	}
 	section(w, rows)
+	if r.Rate != nil {
+		fmt.Fprintf(w, "Repairs ran at %sB/s lately, without the pauses between them.\n", r.Rate)
+	}
 }
 
 func (v statusView) nodeTable(w io.Writer) {

@@ -43,7 +43,8 @@ export function Operations({ is }: { is: View }) {
           <Age at={o.startedAt} />, o.message])} />
     </Section>
     <Section title="Repairs">
-      {repair && <p>Mode {repair.mode ?? "–"}{repair.progress !== undefined && `; of ${repair.progress} % of the tables none is due`}</p>}
+      {repair && <p>Mode {repair.mode ?? "–"}{repair.progress !== undefined && `; of ${repair.progress} % of the tables none is due`}
+        {repair.rate !== undefined && `; repairs ran at ${repair.rate}B/s lately`}</p>}
       <Table name="Repairs" none="No table is known that must be repaired."
         head={["Table", "Last repaired", "Deadline", "Compaction"]}
         rows={[...repair?.tables ?? []].sort((a, b) => a.deadline.localeCompare(b.deadline)).map((t) => [t.name,

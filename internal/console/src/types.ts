@@ -21,7 +21,7 @@ export interface TableRepair { name: string; lastRepaired?: string; deadline: st
 export interface Status {
   observedGeneration?: number; conditions?: Condition[]; step?: Step; blocked?: Blocked[]; notices?: Notice[];
   exceptions?: { name: string; state: string; node?: string; message?: string }[];
-  repair?: { mode?: string; progress?: number; tables?: TableRepair[] };
+  repair?: { mode?: string; progress?: number; rate?: string; tables?: TableRepair[] };
   recommended?: Recommended[]; history?: History[];
   jvmRestarts?: { node: string; reason?: string; at: string }[];
   datacenters?: { name: string; formed: boolean; nodes: number; ready: number }[];

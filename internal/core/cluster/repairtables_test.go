@@ -89,6 +89,32 @@ func TestATableIsRepairedInTime(t *testing.T) {
 	}
 }
 
+// The status says how fast the ring was repaired lately, and does not change by itself. What has
+// little to compare says nothing of it.
+func TestTheRateOfRepairsIsTold(t *testing.T) {
+	w := withTable(t)
+	if made := w.settle(); made.Repair.Rate != nil {
+		t.Errorf("a table of a megabyte is repaired at %s", made.Repair.Rate)
+	}
+	w = withTable(t)
+	for _, n := range w.snapshot.Nodes {
+		n.Agent.Tables[0].Bytes = 64 << 30
+	}
+	w.ends("")
+	w.settle()
+	w.now = w.now.Add(10 * time.Minute)
+	w.ends(v1alpha1.OperationSucceeded)
+	w.agents()
+	made := w.settle() // five minutes of 8 MiB in ten
+	if r := made.Repair.Rate; r == nil || r.String() != "4200k" || w.open() != nil {
+		t.Fatalf("repaired at %s: %s", r, made)
+	}
+	w.now = w.now.Add(time.Minute)
+	if made := w.pass(); len(made.Writes) > 0 || made.Repair.Rate.String() != "4200k" {
+		t.Errorf("then at %s: %s", made.Repair.Rate, made)
+	}
+}
+
 // A table that has had one replica is repaired at once when it gets three, also if it was made a
 // moment ago.
 func TestARaisedReplicationIsRepaired(t *testing.T) {

@@ -23,6 +23,9 @@ type History struct {
 	// Ended is when the last runs ended, and Took how long they took.
 	Ended time.Time
 	Took  time.Duration
+	// Rate is how many bytes of one replica all runs of a time repaired in a second, as a mean of
+	// the last ones; 0 if that was not measured.
+	Rate int64
 }
 
 // Record is what is known of one table.
@@ -140,7 +143,7 @@ func (h *History) Learn(u Unit, took time.Duration) *History {
 	switch expected := u.Expected(); {
 	case took > 2*expected:
 		factor = 0.5
-	case took < expected/2 && expected > unitTakes/4: // less says nothing
+	case took < expected/2 && u.large():
 		factor = 2
 	default:
 		return h
@@ -150,6 +153,29 @@ func (h *History) Learn(u Unit, took time.Duration) *History {
 		r := out.record(t)
 		r.Rate = min(max(int64(float64(r.rate())*factor), slowest), fastest)
 	}
+	return out
+}
+
+// rateOver is of how much time in which repairs ran the rate is a mean, about.
+const rateOver = 30 * time.Minute
+
+// Ran notes the end of units that began at a time, and what of them was repaired. Where none had
+// much to compare, they say nothing of the rate.
+func (h *History) Ran(units, repaired []Unit, began, now time.Time) *History {
+	out := h.copied()
+	out.Ended, out.Took = now, now.Sub(began)
+	if out.Took < time.Second || !slices.ContainsFunc(units, func(u Unit) bool { return u.large() }) {
+		return out
+	}
+	done := 0.0
+	for _, u := range repaired {
+		done += float64(u.Bytes)
+	}
+	weight := 1.0
+	if out.Rate > 0 {
+		weight = float64(out.Took) / float64(out.Took+rateOver)
+	}
+	out.Rate += int64(weight * (done/out.Took.Seconds() - float64(out.Rate)))
 	return out
 }
 
@@ -169,7 +195,7 @@ func (r *Record) rate() int64 {
 func (h *History) copied() *History {
 	out := &History{Tables: map[string]*Record{}}
 	if h != nil {
-		out.Ended, out.Took = h.Ended, h.Took
+		out.Ended, out.Took, out.Rate = h.Ended, h.Took, h.Rate
 		maps.Copy(out.Tables, h.Tables)
 	}
 	return out
@@ -297,7 +323,7 @@ func (h *History) bytes(minutes int64) []byte {
 		}
 		out = binary.AppendUvarint(out, made)
 	}
-	return out
+	return binary.AppendUvarint(out, uint64(h.Rate)) //nolint:gosec // it is not negative
 }
 
 // errNoHistory says that a text is none of Encode.
@@ -357,6 +383,9 @@ func (d *decoder) history() *History {
 	}
 	for _, r := range all {
 		r.Made = len(d.raw) > 0 && d.uint() == 1 // an earlier release has not written it
+	}
+	if len(d.raw) > 0 { // nor this
+		h.Rate = int64(d.uint()) //nolint:gosec // it was no more
 	}
 	return h
 }

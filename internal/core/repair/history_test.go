@@ -53,6 +53,40 @@ func TestARecordSaysWhenEachTokenWasRepaired(t *testing.T) {
 	})
 }
 
+// The rate is a mean of what was repaired by all units of a time, also by those that failed; it is
+// kept, also where an earlier release has kept none.
+func TestTheRateIsAMeanOfTheLastRepairs(t *testing.T) {
+	large, small := Unit{Bytes: 3 << 30, Rate: usual}, Unit{Bytes: 1 << 20, Rate: usual}
+	const each = (3 << 30) / 300 // a second
+	for name, c := range map[string]struct {
+		was             int64
+		units, repaired []Unit
+		took            time.Duration
+		want            int64
+	}{
+		"the first":                 {0, []Unit{large}, []Unit{large}, 5 * time.Minute, each},
+		"two at a time":             {0, []Unit{large, large}, []Unit{large, large}, 5 * time.Minute, 2 * each},
+		"a short one hardly counts": {7 * each, []Unit{large}, []Unit{large}, 5 * time.Minute, 7*each - 6*each/7},
+		"a long one counts half":    {each, []Unit{large}, []Unit{large}, 30 * time.Minute, each * 7 / 12},
+		"it has failed":             {7 * each, []Unit{large}, nil, 5 * time.Minute, 6 * each},
+		"nothing to compare":        {each, []Unit{small, small}, []Unit{small, small}, time.Minute, each},
+		"it took no time":           {each, []Unit{large}, []Unit{large}, 0, each},
+	} {
+		h, err := Decode(Encode((&History{Rate: c.was}).Ran(c.units, c.repaired, start, start.Add(c.took))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := h.Rate - c.want; d < -2 || d > 2 || h.Took != c.took || !h.Ended.Equal(start.Add(c.took)) {
+			t.Errorf("%s: rate %d, want %d; took %s until %s", name, h.Rate, c.want, h.Took, h.Ended)
+		}
+	}
+	raw := (&History{}).bytes(1)
+	earlier := decoder{raw: raw[:len(raw)-1]}
+	if h := earlier.history(); earlier.failed || h.Rate != 0 {
+		t.Errorf("of an earlier release: %+v, failed %v", h, earlier.failed)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	h := (&History{}).With([]Unit{{Tables: []TableOf{{ID: "a"}}, Ranges: []ring.Range{{Start: 1, End: 9}}}},
 		time.Unix(600, 0))

@@ -105,6 +105,9 @@ func (u *Unit) Expected() time.Duration {
 	return startTakes + time.Duration(float64(u.Bytes)/float64(u.Rate)*float64(time.Second))
 }
 
+// large says that what the unit takes tells how fast tables are repaired.
+func (u *Unit) large() bool { return u.Expected() > unitTakes/4 }
+
 // Limit is when a unit has failed that does not end.
 func (u *Unit) Limit() time.Duration { return 3 * max(u.Expected(), unitTakes) }
 

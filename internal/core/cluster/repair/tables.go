@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"helenus.io/helenus/api/v1alpha1"
@@ -205,8 +206,7 @@ func closeTables(v *assess.View, s *procedure.Step, units []core.Unit, outcomes 
 		}
 		h = h.Only(known)
 	}
-	h.Ended, h.Took = v.Now, v.Now.Sub(began)
-	s.PutRepairs(h)
+	s.PutRepairs(h.Ran(units, repaired, began, v.Now))
 	s.ClearOperations(nodes)
 	s.Write(false, "tables are repaired", func(r *ledger.Ring, _ *ledger.Step) {
 		for i := range units {
@@ -288,9 +288,21 @@ func statusOf(s *core.Scene, mode v1alpha1.RepairMode) *v1alpha1.RepairStatus {
 		percent := int32(100 * (n - len(s.DueTables())) / n) //nolint:gosec // at most 100
 		out.Progress = &percent
 	}
+	if s.History != nil && s.History.Rate > 0 {
+		out.Rate = rounded(s.History.Rate)
+	}
 	slices.SortStableFunc(out.Tables,
 		func(a, b v1alpha1.TableRepair) int { return a.Deadline.Compare(b.Deadline.Time) })
 	out.Tables = out.Tables[:min(len(out.Tables), mostTables)]
 	slices.SortFunc(out.Tables, func(a, b v1alpha1.TableRepair) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// rounded to two digits, so that a person can read it.
+func rounded(rate int64) *resource.Quantity {
+	step := int64(1)
+	for rate/step >= 100 {
+		step *= 10
+	}
+	return resource.NewQuantity((rate+step/2)/step*step, resource.DecimalSI)
 }
