@@ -289,9 +289,9 @@ type RepairStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	Progress *int32 `json:"progress,omitempty"`
 
-	// Rate is how many bytes of one replica the ring has repaired in a second lately, to two digits:
-	// all repairs that ran at a time together, without the pauses between them. Not set before a
-	// repair had much to compare.
+	// Rate is how many bytes of one replica the ring has repaired in a second lately, to two
+	// digits: all repairs that ran at a time together, without the pauses between them. Not set
+	// before a repair had much to compare.
 	// +optional
 	Rate *resource.Quantity `json:"rate,omitempty"`
 

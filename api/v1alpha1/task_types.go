@@ -53,6 +53,7 @@ type CassandraTaskSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.nodes) || !has(self.datacenters) && !has(self.racks)`,message=`nodes is not allowed with datacenters or racks: name the nodes alone`
 // +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.primaryRange)`,message=`primaryRange is for Repair alone`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'Repair' || !has(self.incremental)`,message=`incremental is for Repair alone`
 // +kubebuilder:validation:XValidation:rule=`self.type != 'Repair' || self.concurrency == 1`,message=`concurrency must be 1 for Repair: a repair of one node keeps its replicas busy, too`
 // +kubebuilder:validation:XValidation:rule=`!has(self.tables) || has(self.keyspaces) && size(self.keyspaces) == 1`,message=`tables needs one of keyspaces: the one that they are in`
 // +kubebuilder:validation:XValidation:rule=`!(self.type in ['ClearSnapshot', 'InvalidateCaches', 'Rebuild', 'Restart', 'Replace', 'Remove', 'ResetSuperuser']) || !has(self.tables)`,message=`tables is not for a task of this type`
@@ -160,6 +161,12 @@ type TaskTemplate struct {
 	// +optional
 	PrimaryRange *bool `json:"primaryRange,omitempty"`
 
+	// Incremental has a Repair compare only what no incremental repair has compared before, and
+	// mark it as repaired on all replicas. It does not count for spec.repair of the cluster: what a
+	// replica has lost of what is marked is not found. Default: false.
+	// +optional
+	Incremental *bool `json:"incremental,omitempty"`
+
 	// Concurrency is how many nodes work at once. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
@@ -221,7 +228,8 @@ const (
 	TaskCleanup TaskType = "Cleanup"
 	// TaskUpgradeSSTables rewrites the SSTables that have another format than new ones get.
 	TaskUpgradeSSTables TaskType = "UpgradeSSTables"
-	// TaskRepair makes the replicas of the node's ranges the same: nodetool repair --full.
+	// TaskRepair makes the replicas of the node's ranges the same: nodetool repair --full, or
+	// without --full if it is incremental.
 	TaskRepair TaskType = "Repair"
 	// TaskSnapshot writes what is in memory to the disk, and keeps the SSTables under a tag.
 	TaskSnapshot TaskType = "Snapshot"

@@ -4500,6 +4500,11 @@ func (in *TaskTemplate) DeepCopyInto(out *TaskTemplate) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Incremental != nil {
+		in, out := &in.Incremental, &out.Incremental
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Deadline != nil {
 		in, out := &in.Deadline, &out.Deadline
 		*out = new(v1.Duration)

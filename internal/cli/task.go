@@ -39,6 +39,7 @@ type tasking struct {
 	deadline, ttl time.Duration
 	snapshotTTL   time.Duration
 	primaryRange  bool
+	incremental   bool
 	split         bool
 	wait          bool
 }
@@ -78,6 +79,7 @@ func newTask(s *settings) *cobra.Command {
 	flags.BoolVar(&t.split, "split", false, "have compact leave several SSTables by size, and not one")
 	flags.Int32Var(&t.spec.Concurrency, "concurrency", 1, "how many nodes work at once")
 	flags.BoolVar(&t.primaryRange, "primary-range", false, "repair only the ranges of which a node is first replica")
+	flags.BoolVar(&t.incremental, "incremental", false, "repair only what no incremental repair has marked as repaired")
 	flags.DurationVar(&t.deadline, "deadline", 24*time.Hour, "how long it may take, at most 168h")
 	flags.DurationVar(&t.ttl, "ttl", 24*time.Hour, "how long it is kept when it has finished")
 	flags.BoolVar(&t.wait, "wait", false, "wait until it has finished")
@@ -121,6 +123,9 @@ func (s *settings) createTask(ctx context.Context, c *connection, cluster string
 	spec.Deadline, spec.TTLAfterFinished = &metav1.Duration{Duration: t.deadline}, &metav1.Duration{Duration: t.ttl}
 	if t.primaryRange {
 		spec.PrimaryRange = &t.primaryRange
+	}
+	if t.incremental {
+		spec.Incremental = &t.incremental
 	}
 	if t.split {
 		spec.Split = &t.split

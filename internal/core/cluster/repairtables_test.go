@@ -115,6 +115,20 @@ func TestTheRateOfRepairsIsTold(t *testing.T) {
 	}
 }
 
+// An incremental repair of everything, which a person has asked for, proves nothing of the tables
+// that are due.
+func TestAnIncrementalRepairDoesNotCount(t *testing.T) {
+	w := withTable(t)
+	w.snapshot.Cluster.Spec.Repair.Mode = v1alpha1.RepairRecommend
+	yes := true
+	once := w.give("once", v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair, Incremental: &yes})
+	made := w.minutes(10)
+	w.wantTask(once, "Succeeded 3/3")
+	if lastRepaired(made) != nil || *made.Repair.Progress != 0 {
+		t.Errorf("%+v", made.Repair)
+	}
+}
+
 // A table that has had one replica is repaired at once when it gets three, also if it was made a
 // moment ago.
 func TestARaisedReplicationIsRepaired(t *testing.T) {

@@ -326,6 +326,8 @@ func TestWhatEachTypeOfTaskAsksFor(t *testing.T) {
 		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskUpgradeSSTables}, v1alpha1.OperationArguments{Jobs: 2}},
 		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair, PrimaryRange: &yes},
 			v1alpha1.OperationArguments{Full: true, PrimaryRange: true}},
+		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskRepair, PrimaryRange: &yes, Incremental: &yes},
+			v1alpha1.OperationArguments{PrimaryRange: true}},
 		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskSnapshot, SnapshotTTL: day},
 			v1alpha1.OperationArguments{Tag: "task-helenus-backup-TAG", TTL: day}},
 		{v1alpha1.TaskTemplate{Type: v1alpha1.TaskClearSnapshot, Tag: "x"}, v1alpha1.OperationArguments{Tag: "x"}},

@@ -70,7 +70,8 @@ var types = []taskType{
 	{of: v1alpha1.TaskUpgradeSSTables, arguments: withJobs},
 	{of: v1alpha1.TaskRepair, refusals: repairRefused, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
 		a *v1alpha1.OperationArguments) {
-		a.Full, a.PrimaryRange = true, t.Spec.PrimaryRange != nil && *t.Spec.PrimaryRange
+		a.Full = t.Spec.Incremental == nil || !*t.Spec.Incremental
+		a.PrimaryRange = t.Spec.PrimaryRange != nil && *t.Spec.PrimaryRange
 	}},
 	{of: v1alpha1.TaskSnapshot, arguments: func(_ *assess.View, t *v1alpha1.CassandraTask,
 		a *v1alpha1.OperationArguments) {
