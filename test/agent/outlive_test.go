@@ -19,6 +19,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"helenus.io/helenus/api/v1alpha1"
+	"helenus.io/helenus/internal/core/layout"
 )
 
 // mebibytes that are written to a keyspace, in rows of 16 KiB that cannot be compressed. At the
@@ -93,6 +94,58 @@ func TestAnOperationOutlivesItsAgent(t *testing.T) {
 		w.outlives(t, pods[0], "repair", v1alpha1.OperationRepair,
 			&v1alpha1.OperationArguments{Keyspaces: []string{"shop"}, Full: true})
 	})
+	w.part("incremental repair", func(t *testing.T) { w.repairsIncrementally(t, pods) })
+}
+
+// repairsIncrementally: it marks the SSTables of all replicas as repaired, which no full repair has
+// done.
+func (w *world) repairsIncrementally(t *testing.T, pods []*pod) {
+	t.Helper()
+	for _, p := range pods {
+		if marked, all := p.repaired(t); all == 0 || marked != 0 {
+			t.Fatalf("%s: %d of %d SSTables are marked before", p.name, marked, all)
+		}
+	}
+	o := w.operate(t, pods[0], "incremental", v1alpha1.OperationRepair,
+		&v1alpha1.OperationArguments{Keyspaces: []string{"shop"}})
+	if o.Phase != v1alpha1.OperationSucceeded {
+		t.Fatalf("%+v", o)
+	}
+	for _, p := range pods { // Cassandra moves them to those that are repaired in the background
+		marked, all := p.repaired(t)
+		for limit := time.Now().Add(time.Minute); (all == 0 || marked != all) && time.Now().Before(limit); {
+			<-time.After(time.Second)
+			marked, all = p.repaired(t)
+		}
+		t.Logf("%s: %d of %d SSTables are marked", p.name, marked, all)
+		if all == 0 || marked != all {
+			t.Errorf("%s: %d of %d SSTables are marked", p.name, marked, all)
+		}
+	}
+}
+
+var repairedAt = regexp.MustCompile(`(?m)^Repaired at: (\d+)`)
+
+// repaired are how many SSTables of the table a pod has that are marked as repaired, by Cassandra's
+// own tool, and how many in all.
+func (p *pod) repaired(t *testing.T) (marked, all int) {
+	t.Helper()
+	c := exec.Command("nsenter", "--target", strconv.Itoa(p.jvm()), "--mount", "--pid", "--root",
+		"--setgid", "999", "--setuid", "999", "sh", "-c",
+		"cd / && /opt/cassandra/tools/bin/sstablemetadata "+layout.DataDir+"/data/shop/rows-*/*-Data.db")
+	c.Env = append([]string{"HOME=/tmp"}, p.w.imageEnv...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Logf("read SSTables: %v: %s", err, out) // one was compacted meanwhile
+		return 0, 0
+	}
+	for _, m := range repairedAt.FindAllSubmatch(out, -1) {
+		all++
+		if string(m[1]) != "0" {
+			marked++
+		}
+	}
+	return marked, all
 }
 
 // repairsRanges: what a node has lost of some ranges comes back by a repair of these, and of no
