@@ -90,7 +90,7 @@ func TestTasks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return ring.TaskGone(t.Context(), task)
+		return ring.Gone(t.Context(), task)
 	})
 	took(t, "the one after a task of any type that was deleted is done", func() error {
 		for _, kind := range operating() {

@@ -196,7 +196,9 @@ func (b *bench) limited(ctx context.Context, ring *scene.Ring, name string) (spa
 	defer bucket.Close()
 	began := time.Now()
 	most := resource.MustParse(limit)
-	if _, err := ring.BackUpWithin(ctx, name, name, &v1alpha1.BackupLimits{BandwidthPerNode: &most}); err != nil {
+	if _, err := ring.BackUp(ctx, name, name, func(s *v1alpha1.CassandraBackupSpec) {
+		s.Limits = &v1alpha1.BackupLimits{BandwidthPerNode: &most}
+	}); err != nil {
 		return span{}, err
 	}
 	rate, during := moved(byNodes(ctx, ring, bucket, began))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/johannesboyne/gofakes3"
@@ -19,6 +20,7 @@ import (
 
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/backup/store"
+	"helenus.io/helenus/internal/backup/sweep"
 )
 
 // BucketName is what every bucket is called.
@@ -30,6 +32,8 @@ type Bucket struct {
 	// Address is host and port, by which pods reach it.
 	Address string
 
+	// ahead is by how many nanoseconds its clock is.
+	ahead  atomic.Int64
 	server *http.Server
 	mutex  sync.Mutex
 	asked  []Asked
@@ -59,11 +63,11 @@ func (r *Ring) Bucket(ctx context.Context, name string, front ...func(http.Handl
 	if err != nil {
 		return nil, fmt.Errorf("serve a bucket: %w", err)
 	}
-	backend := s3mem.New()
+	b := &Bucket{Address: listener.Addr().String()}
+	backend := s3mem.New(s3mem.WithTimeSource(clock{gofakes3.DefaultTimeSource(), &b.ahead}))
 	if err := backend.CreateBucket(BucketName); err != nil {
 		return nil, errors.Join(fmt.Errorf("create bucket: %w", err), listener.Close())
 	}
-	b := &Bucket{Address: listener.Addr().String()}
 	service := gofakes3.New(backend).Server()
 	for _, before := range front {
 		service = before(service)
@@ -92,6 +96,29 @@ func (r *Ring) Bucket(ctx context.Context, name string, front ...func(http.Handl
 
 // Close ends it, with all that is in it.
 func (b *Bucket) Close() { _ = b.server.Close() } // what is under way fails, as it should
+
+// SetClock has the clock of the store be ahead of that of this machine, or behind it. Objects that
+// are there stay as old as they are.
+func (b *Bucket) SetClock(ahead time.Duration) { b.ahead.Store(int64(ahead)) }
+
+// clock is one that is ahead of another.
+type clock struct {
+	gofakes3.TimeSource
+	ahead *atomic.Int64
+}
+
+func (c clock) Now() time.Time { return c.TimeSource.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Swept waits until a sweep of what a store has of the ring has ended since a time.
+func (r *Ring) Swept(ctx context.Context, in store.Store, since time.Time) error {
+	return r.poll(ctx, comeback, "the store is swept", func(ctx context.Context) error {
+		marks, err := sweep.LastMarks(ctx, in, string(r.UID))
+		if err == nil && (marks == nil || marks.At.Before(since)) {
+			err = fmt.Errorf("its marks are %+v", marks)
+		}
+		return err
+	})
+}
 
 // Asked are the requests that have begun since a time and ended, in the order of their ends.
 func (b *Bucket) Asked(since time.Time) []Asked {

@@ -66,33 +66,30 @@ func (r *Ring) Finished(ctx context.Context, t *v1alpha1.CassandraTask) error {
 	return err
 }
 
-// TaskGone waits until a task is deleted, by whomever.
-func (r *Ring) TaskGone(ctx context.Context, t *v1alpha1.CassandraTask) error {
-	return r.poll(ctx, reaction, "task "+t.Name+" is gone", func(ctx context.Context) error {
-		err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(t), &v1alpha1.CassandraTask{})
+// Gone waits until a task or a backup is deleted, by whomever.
+func (r *Ring) Gone(ctx context.Context, o client.Object) error {
+	return r.poll(ctx, reaction, o.GetName()+" is gone", func(ctx context.Context) error {
+		err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
 		if err == nil {
-			return fmt.Errorf("task %s is there", t.Name)
+			return fmt.Errorf("%s is there", o.GetName())
 		}
 		return client.IgnoreNotFound(err)
 	})
 }
 
-// BackUp creates a backup of the cluster into a store, and waits until it has finished.
-func (r *Ring) BackUp(ctx context.Context, name, store string) (*v1alpha1.CassandraBackup, error) {
-	return r.BackUpWithin(ctx, name, store, nil)
-}
-
-// BackUpWithin does the same within limits.
-func (r *Ring) BackUpWithin(ctx context.Context, name, store string, limits *v1alpha1.BackupLimits) (
+// BackUp creates a backup of the cluster into a store, and waits until it is complete.
+func (r *Ring) BackUp(ctx context.Context, name, store string, change ...func(*v1alpha1.CassandraBackupSpec)) (
 	*v1alpha1.CassandraBackup, error) {
 	b := &v1alpha1.CassandraBackup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name},
 		Spec: v1alpha1.CassandraBackupSpec{Cluster: v1alpha1.TaskCluster{Name: r.Name},
-			Store:          v1alpha1.BackupStoreReference{Name: store},
-			BackupTemplate: v1alpha1.BackupTemplate{Limits: limits}}}
+			Store: v1alpha1.BackupStoreReference{Name: store}}}
+	for _, change := range change {
+		change(&b.Spec)
+	}
 	if err := r.Kubernetes.Client.Create(ctx, b); err != nil {
 		return nil, fmt.Errorf("create backup %s: %w", name, err)
 	}
-	err := r.poll(ctx, 10*time.Minute, "backup "+name+" has finished", func(ctx context.Context) error {
+	err := r.poll(ctx, 20*time.Minute, "backup "+name+" has finished", func(ctx context.Context) error {
 		if err := r.Kubernetes.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
 			return fmt.Errorf("get backup %s: %w", name, err)
 		}
