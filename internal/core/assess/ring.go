@@ -36,6 +36,44 @@ func (v *View) membersInViews() *seenMembers {
 	return v.seen
 }
 
+// seeAlive are, by host id, the first two nodes in whose rings it is alive: one may be its own.
+func (v *View) seeAlive() map[string][]string {
+	if v.alive != nil {
+		return v.alive
+	}
+	v.alive = map[string][]string{}
+	var names []string
+	var rings []*facts.Ring
+	for _, name := range v.Names() {
+		if agent := v.Nodes[name].Agent; agent != nil && agent.Ring != nil {
+			names, rings = append(names, name), append(rings, agent.Ring)
+		}
+	}
+	alike := map[int][]string{} // by the first ring that is the same
+	same := facts.SameViews(rings)
+	for i, first := range same {
+		if len(alike[first]) < 2 {
+			alike[first] = append(alike[first], names[i])
+		}
+	}
+	for i, first := range same {
+		if first != i {
+			continue
+		}
+		for _, e := range rings[i].Endpoints {
+			switch had := v.alive[e.HostID]; {
+			case !e.Live || e.HostID == "":
+			case had == nil:
+				v.alive[e.HostID] = alike[i]
+			default:
+				both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(had, alike[i]))))
+				v.alive[e.HostID] = both[:min(len(both), 2)]
+			}
+		}
+	}
+	return v.alive
+}
+
 // AnyRing is the ring as a member sees it; nil if none answers. Guards see to it that all see the
 // same.
 func (v *View) AnyRing() *facts.Ring {

@@ -116,3 +116,43 @@ func TestMembersAreThoseOfThePresentLedger(t *testing.T) {
 		t.Errorf("the view has changed: %v", got)
 	}
 }
+
+// A node does not count that sees itself, and one of two endpoints with its host id is enough.
+func TestWhoSeesANodeAlive(t *testing.T) {
+	sees := func(live ...string) *facts.Ring {
+		r := &facts.Ring{Mode: facts.ModeNormal}
+		for _, name := range []string{first, second, third} {
+			r.Endpoints = append(r.Endpoints, facts.Endpoint{HostID: "host-" + name, Live: slices.Contains(live, name)},
+				facts.Endpoint{HostID: "host-" + name, Address: "former"})
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		rings map[string]*facts.Ring
+		want  [3]string // of each node
+	}{
+		"all alike": {map[string]*facts.Ring{first: sees(first, second, third), second: sees(first, second, third),
+			third: sees(first, second, third)}, [3]string{second, first, first}},
+		"each alone": {map[string]*facts.Ring{first: sees(first), second: sees(second), third: sees(third)}, [3]string{}},
+		"two views": {map[string]*facts.Ring{first: sees(first, third), second: sees(second), third: sees(first, third)},
+			[3]string{third, "", first}},
+		"the last one": {map[string]*facts.Ring{first: sees(first), second: sees(first, second), third: sees(second)},
+			[3]string{second, third, ""}},
+		"nobody answers": {nil, [3]string{}},
+	} {
+		s := newScene(t)
+		s.formed()
+		for _, node := range []string{first, second, third} {
+			s.Nodes[node].Agent = nil
+			if r := c.rings[node]; r != nil {
+				s.Nodes[node].Agent = &facts.Agent{Ring: r}
+			}
+		}
+		v := NewView(s.Snapshot, now)
+		for i, node := range []string{first, second, third} {
+			if got := v.SeesAlive(v.Nodes[node]); got != c.want[i] {
+				t.Errorf("%s: %s is seen by %q, not %q", name, node, got, c.want[i])
+			}
+		}
+	}
+}

@@ -38,6 +38,7 @@ type View struct {
 	networkPolicy  v1alpha1.NetworkPolicyMode
 	assessed       map[string]Node
 	memberNames    []string
+	once           map[string]any
 	*kept
 }
 
@@ -47,6 +48,7 @@ type kept struct {
 	sorted   []*facts.Node
 	byName   map[string]*render.Wanted
 	seen     *seenMembers
+	alive    map[string][]string
 	compared render.Comparison
 	fixedOf  map[[2]facts.Hashes]bool
 }
@@ -56,8 +58,8 @@ func NewView(s *facts.Snapshot, now time.Time) *View {
 	v := &View{
 		Snapshot: s, Now: now, Wanted: Wanted(s, now),
 		authentication: s.Authentication(), networkPolicy: s.NetworkPolicy(),
-		encryption: s.Encryption(),
-		assessed:   make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
+		encryption: s.Encryption(), once: map[string]any{},
+		assessed: make(map[string]Node, len(s.Nodes)), kept: &kept{fixedOf: map[[2]facts.Hashes]bool{}},
 	}
 	digest, uses := v.TakenDigest(render.Image(s.Cluster, s.Install)), v.encryption.Uses()
 	for i := range v.Wanted {
@@ -92,6 +94,7 @@ func (v *View) WithLedger(l *ledger.Ledger) *View {
 	out, s := *v, *v.Snapshot
 	s.Ledger = l
 	out.Snapshot, out.assessed, out.memberNames = &s, make(map[string]Node, len(v.Nodes)), nil
+	out.once = map[string]any{}
 	return &out
 }
 
@@ -105,15 +108,25 @@ func (v *View) Without(l *ledger.Ledger) *View {
 // Rejecting is the view with a spec that is refused.
 func (v *View) Rejecting() *View {
 	out := *v
-	out.SpecRejected = true
+	out.SpecRejected, out.once = true, map[string]any{}
 	return &out
 }
 
 // Recommending is the view with nodes that are not repaired before a person asks for it.
 func (v *View) Recommending(nodes []string) *View {
 	out := *v
-	out.RepairByHand = nodes
+	out.RepairByHand, out.once = nodes, map[string]any{}
 	return &out
+}
+
+// Once has something be worked out of a view once, by its name.
+func Once[T any](v *View, name string, work func() T) T {
+	out, known := v.once[name].(T)
+	if !known {
+		out = work()
+		v.once[name] = out
+	}
+	return out
 }
 
 // Names of all nodes of which anything is known, sorted. Nobody may change the list.
@@ -251,11 +264,9 @@ func (v *View) SeesAlive(n *facts.Node) string {
 	if hostID == "" {
 		return ""
 	}
-	for _, name := range v.Names() {
-		if agent := v.Nodes[name].Agent; name != n.Name && agent != nil && agent.Ring != nil {
-			if e, known := agent.Ring.ByHostID(hostID); known && e.Live {
-				return name
-			}
+	for _, name := range v.seeAlive()[hostID] {
+		if name != n.Name {
+			return name
 		}
 	}
 	return ""
