@@ -484,6 +484,21 @@ type LeftOutNode struct {
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=36
 	HostID string `json:"hostID"`
+
+	// Datacenter, Rack and Tokens are where in the ring it was when the snapshots were taken, if it
+	// has left the ring since, or is about to. Else they are those of the ring.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Datacenter string `json:"datacenter,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Rack string `json:"rack,omitempty"`
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:items:Pattern=`^-?[0-9]{1,19}$`
+	Tokens []string `json:"tokens,omitempty"`
 }
 
 // MaxClusterSpec bounds the JSON in BackupArguments.

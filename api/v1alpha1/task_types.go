@@ -286,8 +286,8 @@ const (
 	TaskSucceeded TaskPhase = "Succeeded"
 	// TaskFailed – over, and not done: on some node at least.
 	TaskFailed TaskPhase = "Failed"
-	// TaskLeftOut – a backup is taken without the node, which is down: the others have a quorum of
-	// each of its ranges.
+	// TaskLeftOut – a backup is taken without the node, which is down or has lost its snapshot: the
+	// others have a quorum of each of its ranges.
 	TaskLeftOut TaskPhase = "LeftOut"
 )
 

@@ -542,14 +542,16 @@ func (t *task) leaveOut(ctx context.Context, b *format.Backup) error {
 		return err
 	}
 	for _, of := range leftOut {
-		e, known := view.ByHostID(of.HostID)
-		if !known || !e.Member() {
-			return fmt.Errorf("node %s is no member of the ring any more: its ranges are not known", of.Node)
-		}
-		n := format.Node{Name: of.Node, HostID: e.HostID, Datacenter: e.Datacenter, Rack: e.Rack,
-			CassandraVersion: e.Release}
-		for _, token := range e.Tokens {
-			n.Tokens = append(n.Tokens, strconv.FormatInt(token, 10))
+		n := format.Node{Name: of.Node, HostID: of.HostID, Datacenter: of.Datacenter, Rack: of.Rack, Tokens: of.Tokens}
+		if len(of.Tokens) == 0 {
+			e, known := view.ByHostID(of.HostID)
+			if !known || !e.Member() {
+				return fmt.Errorf("node %s is no member of the ring any more: its ranges are not known", of.Node)
+			}
+			n.Datacenter, n.Rack, n.CassandraVersion = e.Datacenter, e.Rack, e.Release
+			for _, token := range e.Tokens {
+				n.Tokens = append(n.Tokens, strconv.FormatInt(token, 10))
+			}
 		}
 		b.LeftOut = append(b.LeftOut, n)
 	}

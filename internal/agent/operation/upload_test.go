@@ -362,15 +362,20 @@ func TestCompleteBackupComesLast(t *testing.T) {
 // have a quorum of each range.
 func TestCompleteBackupWithoutANode(t *testing.T) {
 	other, down := strings.ReplaceAll(member, "a", "b"), strings.ReplaceAll(member, "a", "d")
+	left := strings.ReplaceAll(member, "a", "e")
 	for name, c := range map[string]struct {
 		shop, down string
+		tokens     []string // as they were
 		want       string
 	}{
-		"others have it": {"NetworkTopologyStrategy {dc1=3}", down, ""},
-		"a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", down,
+		"others have it": {"NetworkTopologyStrategy {dc1=3}", down, nil, ""},
+		"a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", down, nil,
 			"of keyspace shop has 2 replicas in datacenter dc1"},
-		"it is no member": {"NetworkTopologyStrategy {dc1=3}", strings.ReplaceAll(member, "a", "e"),
+		"it is no member": {"NetworkTopologyStrategy {dc1=3}", left, nil,
 			"node orders-dc1-r3-0 is no member of the ring any more"},
+		"it was a member": {"NetworkTopologyStrategy {dc1=3}", left, []string{"200"}, ""},
+		"it was a member, and a quorum is all of two": {"NetworkTopologyStrategy {dc1=2}", left, []string{"200"},
+			"of keyspace shop has 2 replicas in datacenter dc1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBacked(t)
@@ -397,7 +402,8 @@ func TestCompleteBackupWithoutANode(t *testing.T) {
 			}
 			_, err = b.run(v1alpha1.OperationCompleteBackup, v1alpha1.BackupArguments{
 				Members: []string{member, other, c.down},
-				LeftOut: []v1alpha1.LeftOutNode{{Node: "orders-dc1-r3-0", HostID: c.down}}})
+				LeftOut: []v1alpha1.LeftOutNode{{Node: "orders-dc1-r3-0", HostID: c.down, Datacenter: "dc1", Rack: "r3",
+					Tokens: c.tokens}}})
 			d, none := sweep.Read[format.Backup](t.Context(), b.to, format.BackupKey(uid, "b-1"))
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(none, store.ErrNotFound) {
@@ -408,7 +414,7 @@ func TestCompleteBackupWithoutANode(t *testing.T) {
 			if err := errors.Join(err, none); err != nil {
 				t.Fatal(err)
 			}
-			if of := d.LeftOut; len(d.Nodes) != 2 || len(of) != 1 || of[0].Name != "orders-dc1-r3-0" || of[0].HostID != down ||
+			if of := d.LeftOut; len(d.Nodes) != 2 || len(of) != 1 || of[0].Name != "orders-dc1-r3-0" || of[0].HostID != c.down ||
 				of[0].Rack != "r3" || !slices.Equal(of[0].Tokens, []string{"200"}) {
 				t.Errorf("description %+v", d)
 			}
