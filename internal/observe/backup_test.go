@@ -59,7 +59,7 @@ func TestWhichBackupIsReadForATime(t *testing.T) {
 	r := asked(42)
 	r.Source.UID = lacking
 	if _, problem, err := latestBefore(t.Context(), d, r); err != nil || !strings.HasSuffix(problem,
-		"; backup "+id+", which is later, is not taken for it: it lacks nodes that were down: b") {
+		"; backup "+id+", which is later, is not taken for it: it was taken without b") {
 		t.Errorf("%q, %v", problem, err)
 	}
 	for minute, want := range map[int]string{12: "20260301T031000Z-1", 39: "20260301T033000Z-1",

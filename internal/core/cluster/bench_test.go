@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -123,5 +124,60 @@ func BenchmarkNextInARollOut(b *testing.B) {
 		}
 		decide("waits", "orders-dc1-r1-1: it has no pod yet")
 		decide("begins", "orders-dc1-r1-2: it stops")
+	}
+}
+
+// BenchmarkNextInABackup is one decision while the ring of BenchmarkNextWhileANodeJoins is backed
+// up. It waits to begin, with all members up or three down that it is to do without; all upload;
+// three are down and waited for; another one is the last to upload; and it is down, too, so that
+// it is asked in each pass whether the backup can do without all of them, which it cannot.
+func BenchmarkNextInABackup(b *testing.B) {
+	for _, nodes := range []int32{9, 99, 999} {
+		w := growing(b, nodes/3)
+		w.change(func(s *v1alpha1.CassandraClusterSpec) { s.Datacenters[0].Racks[0].Nodes = ptr(nodes / 3) })
+		w.settle()
+		w.backUp("nightly", uploading)
+		w.snapshot.Backups[0].Spec.Keyspaces = nil
+		decide := func(moment, phase, message string) {
+			b.Run(fmt.Sprintf("%d/%s", nodes, moment), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Next(w.snapshot, w.now)
+				}
+			})
+			if s := w.snapshot.Backups[0].Status; string(s.Phase) != phase || !strings.Contains(s.Message, message) {
+				b.Fatalf("it is %s: %s, and not %s: %s", s.Phase, s.Message, phase, message)
+			}
+		}
+		down := []string{"orders-dc1-r3-0", "orders-dc1-r3-1", "orders-dc1-r3-2"}
+		last := "orders-dc1-r2-0"
+		decide("begins", "", "")
+		for _, name := range down {
+			w.downSince(name, w.now.Add(-time.Hour))
+		}
+		decide("begins without some", "", "")
+		clear(w.absent)
+		clear(w.dead)
+		w.agents()
+		for w.snapshot.Backups[0].Status.Phase != v1alpha1.BackupUploading {
+			w.pass()
+		}
+		w.settle()
+		decide("uploads", "Uploading", "it is Running")
+		for _, name := range down {
+			w.downSince(name, w.now.Add(-time.Hour))
+		}
+		w.settle()
+		decide("some are down", "Uploading", "it is Running")
+		for name := range w.snapshot.Nodes {
+			if !w.absent[name] && name != last {
+				w.uploaded(name)
+			}
+		}
+		w.settle()
+		decide("one uploads", "Uploading", last+": it is Running")
+		w.downSince(last, w.now.Add(-time.Hour))
+		w.settle()
+		decide("is needed", "Uploading", "it is Running")
 	}
 }

@@ -184,7 +184,7 @@ func TestWhatCannotBeRestored(t *testing.T) {
 		"roles and a node that was down": {func(w *world, d *format.Backup) {
 			d.Nodes, d.LeftOut = d.Nodes[1:], d.Nodes[:1]
 			w.snapshot.Cluster.Spec.Bootstrap.Restore.Roles = v1alpha1.RolesRestore
-		}, "bootstrap.restore.roles Restore needs the shape of the backup: it lacks nodes that were down: "},
+		}, "bootstrap.restore.roles Restore needs the shape of the backup: it was taken without "},
 		"a time and another shape": {func(w *world, d *format.Backup) {
 			d.Nodes[1].Tokens = append(d.Nodes[1].Tokens, "5")
 			r, at := w.snapshot.Cluster.Spec.Bootstrap.Restore, metav1.NewTime(w.now)

@@ -95,16 +95,29 @@ func LeaveOut(b *format.Backup, files []facts.DamagedFile) (string, error) {
 		words.List(out, 8)), nil
 }
 
-// Uncopied is why keyspaces cannot be backed up without the copies of some members of a ring, by
-// their host ids; nil if they can, by the rule of LeaveOut. Names are those of all members.
-func Uncopied(view *facts.Ring, names map[string]string, without []string, keyspaces []ring.Keyspace) error {
+// Uncopied is why keyspaces cannot be backed up without the copies of some members, by their host
+// ids; nil if they can, by the rule of LeaveOut. The ring is of those that have names, as a view
+// has them, or as they were when they left it.
+func Uncopied(view *facts.Ring, left []v1alpha1.LeftOutNode, names map[string]string, without []string,
+	keyspaces []ring.Keyspace) error {
 	d, alike := &damage{names: names, harmed: map[string]map[string]bool{"": {}}}, map[string]bool{}
 	keyspaces = slices.DeleteFunc(slices.Clone(keyspaces), func(k ring.Keyspace) bool {
 		known := alike[k.Replication.String()]
 		alike[k.Replication.String()] = true
 		return known
 	})
-	if err := d.place(view.Nodes(), keyspaces); err != nil {
+	known := map[string]bool{}
+	nodes := slices.DeleteFunc(view.Nodes(), func(n ring.Node) bool {
+		known[n.ID] = true
+		return names[n.ID] == ""
+	})
+	for _, n := range left {
+		if !known[n.HostID] {
+			nodes = append(nodes, ring.Node{ID: n.HostID, Datacenter: n.Datacenter, Rack: n.Rack,
+				Tokens: tokens(n.Tokens)})
+		}
+	}
+	if err := d.place(nodes, keyspaces); err != nil {
 		return err
 	}
 	for _, id := range without {
@@ -181,13 +194,7 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 	var nodes []ring.Node
 	for _, n := range slices.Concat(b.Nodes, b.LeftOut) {
 		d.names[n.HostID] = n.Name
-		of := ring.Node{ID: n.HostID, Datacenter: n.Datacenter, Rack: n.Rack}
-		for _, text := range n.Tokens {
-			if token, err := strconv.ParseInt(text, 10, 64); err == nil {
-				of.Tokens = append(of.Tokens, ring.Token(token))
-			}
-		}
-		nodes = append(nodes, of)
+		nodes = append(nodes, ring.Node{ID: n.HostID, Datacenter: n.Datacenter, Rack: n.Rack, Tokens: tokens(n.Tokens)})
 	}
 	for _, n := range b.LeftOut {
 		d.harmed[""][n.HostID] = true
@@ -215,6 +222,15 @@ func newDamage(b *format.Backup, files []facts.DamagedFile) *damage {
 		}
 	}
 	return d
+}
+
+func tokens(of []string) (out []ring.Token) {
+	for _, text := range of {
+		if token, err := strconv.ParseInt(text, 10, 64); err == nil {
+			out = append(out, ring.Token(token))
+		}
+	}
+	return out
 }
 
 // place the copies of keyspaces on nodes.

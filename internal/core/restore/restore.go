@@ -136,7 +136,7 @@ func Lacks(backup *format.Backup) string {
 	for _, n := range backup.LeftOut {
 		names = append(names, n.Name)
 	}
-	return "it lacks nodes that were down: " + words.List(names, 8)
+	return "it was taken without " + words.List(names, 8)
 }
 
 // compatibility is the place of the mode that any node of the source had, of those of

@@ -183,8 +183,23 @@ type snapshotted struct {
 	Schema string `json:"schema,omitempty"`
 	// LeftOut are the nodes of the step that take no snapshot.
 	LeftOut []string `json:"leftOut,omitempty"`
-	// Members are the host ids of the nodes of a restore.
+	// Members are the host ids of the nodes of the step: of a backup when the snapshots were taken,
+	// in their order.
 	Members []string `json:"members,omitempty"`
+	// Lacking are nodes that had lost writes, and were not repaired before the snapshots.
+	Lacking []string `json:"lacking,omitempty"`
+	// Left is where in the ring nodes were that have left it since, or are about to.
+	Left []v1alpha1.LeftOutNode `json:"left,omitempty"`
+}
+
+// left is a node that is left out: with its place in the ring, if it leaves that.
+func (s *snapshotted) left(node, hostID string) v1alpha1.LeftOutNode {
+	for _, n := range s.Left {
+		if n.HostID == hostID {
+			return n
+		}
+	}
+	return v1alpha1.LeftOutNode{Node: node, HostID: hostID}
 }
 
 // takeSnapshots has all members take a snapshot at once that are not left out: again if another
@@ -196,8 +211,9 @@ func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 	}
 	o, state, members := t.snapshot(), procedure.State[snapshotted](s), v.Members()
 	without, _ := t.leavesOut(v)
-	taking := but(members, without)
-	same := slices.Equal(members, s.Nodes()) && slices.Equal(without, state.LeftOut)
+	taking, now := but(members, without), asNow(v)
+	same := slices.Equal(members, s.Nodes()) && slices.Equal(without, state.LeftOut) &&
+		slices.Equal(now.Members, state.Members) && slices.Equal(now.Lacking, state.Lacking)
 	schema := oneSchema(v, s, o, taking)
 	wait := func(why string) plan.Result {
 		s.Describe(0, "backup %s: %s", t.task.Name, why)
@@ -218,8 +234,8 @@ func takeSnapshots(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Acting("backup %s: every member has a snapshot", t.task.Name)
 	}
 	s.Write(true, "every member takes a snapshot", func(_ *ledger.Ring, own *ledger.Step) {
-		own.Nodes, own.State = members, ledger.Encoded(snapshotted{Tag: t.tag(), Schema: schema,
-			LeftOut: without})
+		now.Tag, now.Schema, now.LeftOut = t.tag(), schema, without
+		own.Nodes, own.State = members, ledger.Encoded(now)
 		attempts := map[string]int{}
 		for _, name := range members {
 			attempts[name] = own.Attempts[name]
@@ -257,6 +273,7 @@ func complete(v *assess.View, s *procedure.Step) plan.Result {
 	if t == nil {
 		return r
 	}
+	keepPlaces(v, s)
 	spec, err := json.Marshal(v.Cluster.Spec)
 	if err != nil || len(spec) > v1alpha1.MaxClusterSpec {
 		spec = nil
@@ -266,8 +283,8 @@ func complete(v *assess.View, s *procedure.Step) plan.Result {
 	for _, n := range t.status.Nodes {
 		member := t.uploaded[n.Node].Member
 		if n.Phase == v1alpha1.TaskLeftOut {
-			member = v.Ledger.Members[n.Node]
-			a.LeftOut = append(a.LeftOut, v1alpha1.LeftOutNode{Node: n.Node, HostID: member})
+			member = t.hostID(v, n.Node)
+			a.LeftOut = append(a.LeftOut, t.taken.left(n.Node, member))
 		}
 		if member != "" { // else nothing of it is in the store
 			a.Members = append(a.Members, member)
@@ -285,6 +302,12 @@ const (
 	clearing   = "clear"
 	dropping   = "drop"
 )
+
+// meanwhile is what a step does although it is suspended.
+func meanwhile(v *assess.View, s *procedure.Step) {
+	keepPlaces(v, s)
+	dropSnapshots(v, s)
+}
 
 // dropSnapshots has nodes drop their snapshots before the step is over, and end their uploads: of
 // nodes that have failed or are left out, of those that are done once their volumes are full, and

@@ -40,8 +40,11 @@ type state struct {
 	replaced *v1alpha1.ReplacedRows
 	// storeIn is how long it waits for its store yet.
 	storeIn time.Duration
-	// full says that a node of a backup has failed since its volume is full.
-	full bool
+	// taken is what the snapshots of a backup are of; nil before they are taken.
+	taken *snapshotted
+	// full says that a node of a backup has failed since its volume is full, needed that one has
+	// lost its snapshot which the backup cannot do without.
+	full, needed bool
 	// step that is open or suspended for it, or that would be.
 	step *ledger.Step
 	// open, suspended: the step is. turn: no other task is in the way.
@@ -50,6 +53,10 @@ type state struct {
 
 // states of all tasks, restores and backups that are not being deleted, each in their order.
 func states(v *assess.View) []*state {
+	return assess.Once(v, "tasks", func() []*state { return readAll(v) })
+}
+
+func readAll(v *assess.View) []*state {
 	var all []*state
 	for _, t := range v.Tasks {
 		if t.DeletionTimestamp == nil {
@@ -163,6 +170,7 @@ func (s *state) read(v *assess.View, before string) {
 	for i := range out.Nodes {
 		s.readNode(v, &out.Nodes[i])
 	}
+	s.leaveOutGone(v)
 	s.leaveOutLost(v)
 	s.count(v)
 	s.readReplaced(v)
@@ -170,14 +178,12 @@ func (s *state) read(v *assess.View, before string) {
 
 // readNode takes over what a node says.
 func (s *state) readNode(v *assess.View, out *v1alpha1.TaskNode) {
-	if out.Phase.Final() && out.Phase != v1alpha1.TaskLeftOut {
+	if out.Phase.Final() {
 		return
 	}
 	n := v.Live(out.Node)
 	switch {
-	case out.Phase == v1alpha1.TaskLeftOut && v.Ledger.Members[out.Node] != "":
-		return
-	case s.store() != "" && v.Ledger.Members[out.Node] == "":
+	case s.taken == nil && s.store() != "" && v.Ledger.Members[out.Node] == "":
 		s.fail(v, out, "it is no member any more")
 		return
 	case n == nil:
@@ -298,7 +304,8 @@ func (s *state) count(v *assess.View) {
 			done += restore.Without(out.Nodes[0].Message) // all say the same
 		}
 		s.finish(v, v1alpha1.ReasonTaskSucceeded, done)
-	case s.full && s.snapshots(): // nothing is uploaded yet, and the snapshots may be taken again
+	// nothing is uploaded yet, and the snapshots may be taken again; or it would be in vain
+	case s.full && s.snapshots(), s.needed:
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
 	case over && s.expired(v):
 		s.finish(v, v1alpha1.ReasonTaskDeadlineExceeded, "failed on "+words.List(failed, 3))

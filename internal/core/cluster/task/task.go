@@ -119,7 +119,7 @@ func run(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Acting("backup %s: every node is done", t.task.Name)
 	}
 	if t.backup != nil {
-		dropSnapshots(v, s)
+		meanwhile(v, s)
 	}
 	p := s.Run(t.operation(v), choose(v, s, left, t.atOnce()))
 	s.Describe(len(over), "task %s: %s", t.task.Name, t.status.Message)

@@ -59,7 +59,7 @@ func (t *taskType) understands() func(*ledger.Step) error {
 // suspended is what a step of the type does although it is suspended.
 func (t *taskType) suspended() func(*assess.View, *procedure.Step) {
 	if t.of == backup {
-		return dropSnapshots
+		return meanwhile
 	}
 	return nil
 }
