@@ -25,7 +25,7 @@ func backupScenarios() []*Scenario {
 		a.Until, a.Within = is, 30*time.Minute
 		return a
 	}
-	complete := all(again, backupIs(v1alpha1.BackupComplete), nothingAsked)
+	complete := all(again, backupComplete, nothingAsked)
 	return []*Scenario{
 		scenario("backup", "a ring that is written to is backed up", threeRacks, until(given, complete)),
 		scenario("backup-agent", "an agent and an operator end while a ring is backed up", threeRacks,
@@ -41,12 +41,18 @@ func backupScenarios() []*Scenario {
 			Act{Name: "create store", Do: giveStore, Until: again, Within: 30 * time.Minute},
 			Act{Name: "lose", Do: func(w *world.World) error { w.Kube.Lose(w.Kube.Hosts()[0]); return nil },
 				Until: func(w *world.World) bool { return unheard(w, w.Kube.Hosts()[0]) }, Within: 5 * time.Minute},
-			Act{Name: "create backup", Do: askForBackup, Until: either(backupIs(v1alpha1.BackupComplete), rollsOut),
+			Act{Name: "create backup", Do: askForBackup, Until: either(backupComplete, rollsOut),
 				Within: 2 * time.Hour},
 			Act{Name: "bring it back", Do: func(w *world.World) error {
 				w.Kube.Return(w.Kube.Hosts()[0], true)
 				return nil
 			}, Until: complete, Within: 2 * time.Hour}),
+		alone(replacing(scenario("backup-disk-lost", "the disk of a member is lost while a ring is backed up: the "+
+			"backup does without it at once, and the node is replaced",
+			threeRacks.with(replacesBy(v1alpha1.ReplacementRepairBefore)), until(given, uploads),
+			Act{Name: "lose the disk", Do: loseDiskOf(lostNode), Until: backupComplete,
+				Within: 5 * time.Minute},
+			Act{Name: "await another member", Until: all(replaced, grown), Within: time.Hour}))),
 	}
 }
 
@@ -73,11 +79,9 @@ func giveStore(w *world.World) error {
 			SecretName: storeSecret}}}))
 }
 
-func backupIs(phase v1alpha1.BackupPhase) func(*world.World) bool {
-	return func(w *world.World) bool {
-		b, _ := w.Server.Object("CassandraBackup", keyOf("backup")).(*v1alpha1.CassandraBackup)
-		return b != nil && b.Status.Phase == phase
-	}
+func backupComplete(w *world.World) bool {
+	b, _ := w.Server.Object("CassandraBackup", keyOf("backup")).(*v1alpha1.CassandraBackup)
+	return b != nil && b.Status.Phase == v1alpha1.BackupComplete
 }
 
 // rollsOut: a change that a fault has made goes first, and waits for the host.

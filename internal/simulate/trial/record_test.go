@@ -55,7 +55,7 @@ func TestRecordOperator(t *testing.T) {
 				return err
 			}
 			return w.User().Create(context.Background(), schedule)
-		}, Until: all(again, backupIs(v1alpha1.BackupComplete)), Within: 30 * time.Minute},
+		}, Until: all(again, backupComplete), Within: 30 * time.Minute},
 		Act{Name: "cut off", Do: func(w *world.World) error { w.Partition(w.Kube.Hosts()[0], false); return nil },
 			Until: blockedWith("HostUnreachable", "m-a-0"), Within: 10 * time.Minute},
 		Act{Name: "wait", Do: func(w *world.World) error { w.Line.RunFor(2 * time.Minute); return nil }},
