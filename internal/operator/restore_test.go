@@ -20,8 +20,8 @@ import (
 	"helenus.io/helenus/internal/observe"
 )
 
-// For a restore to a point in time a ring and its backup are made, by an operator that starts anew
-// with each pass; and once it has finished nothing is left of them in Kubernetes, nor in the store.
+// For a restore to a point in time a ring and its backup are made, by an operator that is new in
+// each pass; and once it has finished nothing is left of them in Kubernetes, nor in the store.
 func TestNothingIsLeftOfATemporaryRing(t *testing.T) {
 	at, secret := storeAt(bucket(t)), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key"},
 		Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("someone"), v1alpha1.KeySecretAccessKey: []byte("secret")}}

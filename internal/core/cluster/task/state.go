@@ -304,7 +304,7 @@ func (s *state) count(v *assess.View) {
 			done += restore.Without(out.Nodes[0].Message) // all say the same
 		}
 		s.finish(v, v1alpha1.ReasonTaskSucceeded, done)
-	// nothing is uploaded yet, and the snapshots may be taken again; or it would be in vain
+	// nothing is uploaded yet, and the snapshots may be taken again; or it cannot become complete
 	case s.full && s.snapshots(), s.needed:
 		s.finish(v, v1alpha1.ReasonTaskNodesFailed, "failed on "+words.List(failed, 3))
 	case over && s.expired(v):
