@@ -283,6 +283,22 @@ func TestWhatRunsOfATaskIsCancelled(t *testing.T) {
 	}
 }
 
+// Also while a roll-out waits for it: a compaction may take half a day.
+func TestWhatRunsOfADeletedTaskIsCancelledBeforeARollOut(t *testing.T) {
+	w := formed(t)
+	w.replicated(map[string]string{"shop": "NetworkTopologyStrategy {dc1=3}"})
+	w.work(constantly(v1alpha1.OperationCancelled))
+	w.give("compact", v1alpha1.TaskTemplate{Type: v1alpha1.TaskCompact})
+	w.settle()
+	w.change(setting("concurrent_reads", "16"))
+	w.settle()
+	if l := w.snapshot.Ledger; l.Step != nil || len(l.Maintenance) != 1 {
+		t.Fatalf("the roll-out does not wait: %s", ledgerInWords(l))
+	}
+	w.snapshot.Tasks = nil
+	w.until(func(s *ledger.Step) bool { return s.Kind == ledger.RollOut })
+}
+
 // Cassandra ends all repairs of a node, or none.
 func TestARepairIsNotCancelledBesideAnother(t *testing.T) {
 	w := formed(t)

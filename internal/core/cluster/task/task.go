@@ -93,6 +93,15 @@ func goesOn(v *assess.View, s *procedure.Step) (*state, plan.Result) {
 	return t, plan.Nothing()
 }
 
+// cancelOver ends what runs for a task that is over, although its step is to be suspended: what
+// goes first may wait for it for long.
+func cancelOver(v *assess.View, s *procedure.Step) {
+	t := stateOf(v, s.ID())
+	if s.Stage() != ledger.StageClear && (t == nil || t.task.Status.Finished() || t.expired(v)) {
+		cancel(v, s, "the task is over")
+	}
+}
+
 // run has the next nodes run the operation, until the task has a result of each. The results are
 // taken from the records before a step clears these: by Report, earlier in the pass.
 func run(v *assess.View, s *procedure.Step) plan.Result {

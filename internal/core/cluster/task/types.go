@@ -61,7 +61,7 @@ func (t *taskType) suspended() func(*assess.View, *procedure.Step) {
 	if t.of == backup {
 		return meanwhile
 	}
-	return nil
+	return cancelOver
 }
 
 var types = []taskType{
