@@ -239,7 +239,7 @@ func TestSomeKeyspaces(t *testing.T) {
 		}
 	}
 	found, err := filepath.Glob(volume + "/data/*/*/*")
-	if err != nil || len(found) != 2+2+6 || slices.ContainsFunc(found, func(f string) bool {
+	if err != nil || len(found) != 3+3+6 || slices.ContainsFunc(found, func(f string) bool {
 		return strings.Contains(f, "/logs/")
 	}) {
 		t.Errorf("%v: %q", err, found)

@@ -344,8 +344,10 @@ func (r *run) note(m Point) {
 
 func (r *run) after(request *apiserver.Request, err error) error {
 	// What is invalid is tried again for ever, and nothing else is said meanwhile; by its uid
-	// another object is refused, as it is to be.
-	if apierrors.IsInvalid(err) && !strings.Contains(err.Error(), "metadata.uid") {
+	// another object is refused, as it is to be, and one whose status was lost after it was read.
+	n, _ := r.w.Server.Object(request.Kind, keyOf(request.Name)).(*v1alpha1.CassandraNode)
+	lost := r.Fault != nil && r.Fault.Kind == "status-lost" && n != nil && n.Status.Phase == ""
+	if apierrors.IsInvalid(err) && !lost && !strings.Contains(err.Error(), "metadata.uid") {
 		r.violated("%s is refused: %v", request, err)
 	}
 	if _, here := r.open[request.Sequence]; !here {

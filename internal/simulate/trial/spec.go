@@ -22,9 +22,10 @@ func (o *checker) bySpec(c *v1alpha1.CassandraCluster) {
 	if l == nil || len(l.Members) == 0 || o.w.Server.Object("ConfigMap", keyOf(v1alpha1.LedgerName(clusterName))) == nil {
 		return
 	}
-	members := map[string]map[string]bool{} // by datacenter, in Cassandra's words
+	members, recorded := map[string]map[string]bool{}, map[string]bool{} // by datacenter, in Cassandra's words
 	for _, object := range o.w.Server.Objects("CassandraNode") {
 		n := object.(*v1alpha1.CassandraNode)
+		recorded[n.Name] = true
 		if at := n.Spec.Datacenter + "-" + n.Spec.Rack; !strings.HasPrefix(n.Name, c.Name+"-"+at+"-") {
 			o.violated("the record of node %s says that it is of %s", n.Name, at)
 		}
@@ -46,7 +47,10 @@ func (o *checker) bySpec(c *v1alpha1.CassandraCluster) {
 		if id, is := l.Members[name]; is && id != j.HostID() {
 			o.violated("the ledger says that node %s is the member %q, and it is %s", name, id, j.HostID())
 		}
-		if row := j.Stray(); row != "" && !cleansUp(l, name) {
+		// of a node whose record is lost, and whose rack is taken out of the spec, nothing is known
+		// until a person puts that back
+		lost := !recorded[name] && meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled)
+		if row := j.Stray(); row != "" && !lost && !cleansUp(l, name) {
 			o.violated("cleanup: node %s holds %s, which it does not own, and no cleanup of it is due", name, row)
 		}
 	}
