@@ -42,7 +42,8 @@ func TestNothingIsLeftOfATemporaryRing(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			r := &Restores{Reader: reader, Writer: writer, Now: time.Now}
-			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(restore)}); err != nil {
+			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(restore)}
+			if _, err := r.Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
 		}

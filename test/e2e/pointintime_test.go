@@ -172,7 +172,8 @@ func replacedAt(t *testing.T, ring *scene.Ring, in store.Store, at time.Time) {
 	})
 	then, backup := o.Name+"-then", &v1alpha1.CassandraBackup{}
 	took(t, "nothing is left of the ring of that time", func() error {
-		return ring.Until(t.Context(), growth, "its cluster, claims, backup and files are gone", func(now follow.Sight) error {
+		gone := "its cluster, claims, backup and files are gone"
+		return ring.Until(t.Context(), growth, gone, func(now follow.Sight) error {
 			if _, there := now.Cluster(then); there || len(now.Claims(then)) > 0 {
 				return errors.New("cluster or claims are there")
 			}

@@ -30,9 +30,9 @@ const (
 )
 
 // TestSweepsAndDeaths: what no backup needs is swept while a backup is taken that needs some of it
-// again. Operators are killed in the middle of it, one stands still and goes on beside the next
-// one, and the store fails; its clock is an hour late. What is marked stays for a day. Each backup
-// stays whole, and nothing is left in the end but what they need.
+// again. Operators are killed in the middle of it, one is suspended and continues beside its
+// successor, and the store fails; its clock is an hour late. What is marked stays for a day. Each
+// backup stays whole, and in the end only what they need is left.
 func TestSweepsAndDeaths(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-sweeps")
@@ -101,7 +101,7 @@ func TestSweepsAndDeaths(t *testing.T) {
 		do func() error
 	}{
 		{"the operator", func() error { return die(soon(8 * time.Second)) }},
-		{"the operator, which went on beside the next one", func() error {
+		{"the operator, which continued beside its successor", func() error {
 			rest(t, soon(8*time.Second))
 			thaw, err := ring.FreezeLeader(t.Context())
 			if err != nil {

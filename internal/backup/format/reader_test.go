@@ -178,7 +178,8 @@ func TestTheReaderOfTheGuide(t *testing.T) {
 			got[filepath.Base(path)], err = string(text), errors.Join(err, failed)
 		}
 		if !maps.Equal(got, map[string]string{"nb-1-big-Data.db": content, "nb-1-big-Statistics.db": "statistics",
-			"nb-1-big-Summary.db": "", "nb-1-big-TOC.txt": "all"}) || err != nil || !strings.Contains(string(out), "orders-0 host-1 -1,9") ||
+			"nb-1-big-Summary.db": "", "nb-1-big-TOC.txt": "all"}) || err != nil ||
+			!strings.Contains(string(out), "orders-0 host-1 -1,9") ||
 			!strings.Contains(string(out), "orders-1 was down") {
 			t.Errorf("%q, %v, %s", got, err, out)
 		}

@@ -213,7 +213,8 @@ func TestBackup(t *testing.T) {
 func TestBackupCounts(t *testing.T) {
 	b := newBucket(t)
 	found, _, err := b.verify(100, 2)
-	if err != nil || found.Files != 6 || found.Bytes != 44 || found.FilesRead != 4 || found.BytesRead != 33 || b.read != 3 {
+	if err != nil || found.Files != 6 || found.Bytes != 44 || found.FilesRead != 4 || found.BytesRead != 33 ||
+		b.read != 3 {
 		t.Errorf("%+v, %d read, %v", found, b.read, err)
 	}
 	if found, _, err = b.verify(0, atMost); err != nil || found.Files != 6 || found.FilesRead != 0 {

@@ -60,7 +60,7 @@ func Next(s *facts.PointRestore, now time.Time) plan.Plan {
 	return p.draft.Plan
 }
 
-// prepare decides on what is there. What a user deletes is made again, and so is the backup of a
+// prepare decides on what is there. What a user deletes is recreated, and so is the backup of a
 // ring that is gone.
 func (p *pass) prepare() {
 	of, ring, backup := p.Object, p.Ring, p.Backup
@@ -84,7 +84,7 @@ func (p *pass) prepare() {
 		p.wait("", "waits until %s is deleted, which is of an earlier attempt", goes)
 	case backup != nil && (ring == nil || string(ring.UID) != backup.Labels[v1alpha1.LabelClusterUID]):
 		p.draft.Write(Delete(backup, "its ring is gone"))
-		p.wait("", "CassandraCluster %s was deleted, and is made again", name)
+		p.wait("", "CassandraCluster %s was deleted, and is recreated", name)
 	case backup != nil:
 		p.wait(backup.Status.Progress, "backs up CassandraCluster %s, which is as it was at %s: %s", name, at,
 			backup.Status.Message)

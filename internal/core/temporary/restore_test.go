@@ -43,8 +43,9 @@ func newWorld(t *testing.T) *world {
 			JVM:       &v1alpha1.JVM{Heap: ptr("16Gi"), Options: []string{"-Xss512k"}},
 			Metadata:  &v1alpha1.Metadata{Labels: map[string]string{"app": "orders"}},
 			Storage: &v1alpha1.Storage{Claims: &v1alpha1.StorageClaims{
-				Data:       &v1alpha1.VolumeClaim{Size: ptr("200Gi"), DataSource: &v1alpha1.DataSource{Name: "before"}},
-				Additional: []v1alpha1.AdditionalVolume{{Name: "jars", VolumeClaim: v1alpha1.VolumeClaim{Selector: &metav1.LabelSelector{}}}},
+				Data: &v1alpha1.VolumeClaim{Size: ptr("200Gi"), DataSource: &v1alpha1.DataSource{Name: "before"}},
+				Additional: []v1alpha1.AdditionalVolume{{Name: "jars",
+					VolumeClaim: v1alpha1.VolumeClaim{Selector: &metav1.LabelSelector{}}}},
 			}}}},
 		Datacenters: []v1alpha1.Datacenter{
 			{Name: "amsterdam", NodesPerRack: 3, NumTokens: 16, Racks: []v1alpha1.Rack{
@@ -254,7 +255,8 @@ func TestTheRingOfATime(t *testing.T) {
 		"the account of stores without a key": spec.ServiceAccount.Annotations["a-cloud/role"] == "backups",
 		"labels":                              w.facts.Ring.Labels[v1alpha1.LabelRestoreUID] == "r-1",
 		"its owner":                           metav1.IsControlledBy(w.facts.Ring, w.facts.Object),
-		"the cluster stays as it is":          before.Spec.Datacenters[1].Stopped == w.facts.Cluster.Spec.Datacenters[1].Stopped,
+		"the cluster stays as it is": before.Spec.Datacenters[1].Stopped ==
+			w.facts.Cluster.Spec.Datacenters[1].Stopped,
 	} {
 		if !ok {
 			t.Errorf("%s: %+v", what, spec)
@@ -336,7 +338,7 @@ func TestNoRowsOfATime(t *testing.T) {
 	}
 }
 
-// What a user deletes is made again, with a backup of its own; what goes is waited for, and so is a
+// What a user deletes is recreated, with a backup of its own; what goes is waited for, and so is a
 // store that is applied with the restore.
 func TestWhatIsWaitedFor(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -354,13 +356,13 @@ func TestWhatIsWaitedFor(t *testing.T) {
 		"the ring is gone while it is backed up": {func(w *world) {
 			w.backsUp()
 			w.facts.Ring = nil
-		}, "was deleted, and is made again", func(w *world) { w.facts.Backup = nil },
+		}, "was deleted, and is recreated", func(w *world) { w.facts.Backup = nil },
 			[]string{"CassandraCluster", "CassandraBackup", "CassandraCluster"}, []string{"CassandraBackup"}},
 		"another ring is there than is backed up": {func(w *world) {
 			w.backsUp()
 			w.facts.Ring.UID = "again"
 			w.facts.Ring.Status.Conditions = nil
-		}, "was deleted, and is made again", func(w *world) { w.facts.Backup = nil },
+		}, "was deleted, and is recreated", func(w *world) { w.facts.Backup = nil },
 			[]string{"CassandraCluster", "CassandraBackup"}, []string{"CassandraBackup"}},
 		"the backup is deleted": {func(w *world) {
 			w.backsUp()
