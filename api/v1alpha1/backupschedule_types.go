@@ -135,6 +135,13 @@ type RestoreDrill struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'system' && !k.startsWith('system_'))`,message=`restoreDrill.keyspaces: those of Cassandra itself come back in any case, and are not named`
 	Keyspaces []string `json:"keyspaces,omitempty"`
 
+	// Checks are queries whose answers the ring must give, at most 16: see those of
+	// bootstrap.restore. Default: none is asked.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Checks []RowCheck `json:"checks,omitempty"`
+
 	// Resources of Cassandra. Default: those of the nodes of the cluster.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`

@@ -467,6 +467,13 @@ type Restore struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'system' && !k.startsWith('system_'))`,message=`keyspaces: those of Cassandra itself come back in any case, and are not named`
 	Keyspaces []string `json:"keyspaces,omitempty"`
 
+	// Checks are queries whose answers the ring must give before it serves clients, at most 16.
+	// Default: none is asked.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Checks []RowCheck `json:"checks,omitempty"`
+
 	// Roles says whose roles the ring has: its own, as any new ring (Fresh), or those of the backup
 	// with their passwords (Restore, for the shape of the backup). Its superuser and Helenus have
 	// those of their Secrets either way.
@@ -478,6 +485,20 @@ type Restore struct {
 	// with the same clusterName as the source: Cassandra takes nodes of one name for one ring.
 	// +optional
 	SourceGone bool `json:"sourceGone,omitempty"`
+}
+
+// RowCheck is a query, and what its answer must be.
+type RowCheck struct {
+	// Query is a SELECT in CQL. It is asked as the superuser, at QUORUM, and may take an hour.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[Ss][Ee][Ll][Ee][Cc][Tt][ \\t\\n]')`,message=`query must be a SELECT, such as SELECT count(*) FROM shop.orders`
+	Query string `json:"query"`
+
+	// AtLeast is the smallest number that may be in the first column of the first row, such as that
+	// of count(*) or of max(writetime(total)) in microseconds. Default: there must be a row.
+	// +optional
+	AtLeast *int64 `json:"atLeast,omitempty"`
 }
 
 // What it begins with, for people.

@@ -139,6 +139,9 @@ const (
 	// ReasonRestoreImpossible – the ring cannot be made from the backup that bootstrap.restore
 	// names.
 	ReasonRestoreImpossible = "RestoreImpossible"
+	// ReasonCheckFailed – the restored ring does not give the answers that bootstrap.restore.checks
+	// asks for. It serves no clients.
+	ReasonCheckFailed = "CheckFailed"
 	// ReasonPodRejected – the API server refuses the pod, for instance because of the overlay or a
 	// quota.
 	ReasonPodRejected = "PodRejected"

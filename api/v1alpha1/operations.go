@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // OperationType is a one-shot operation that an agent can carry out.
 //
-// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;KeepRoles;Upload;CompleteBackup;StageTables;LoadTables;Truncate
+// +kubebuilder:validation:Enum=AlterSystemKeyspaces;AlterKeyspaces;Cleanup;Rebuild;Repair;Assassinate;Flush;Snapshot;ClearSnapshot;UpgradeSSTables;Compact;GarbageCollect;Scrub;Verify;InvalidateCaches;RebuildIndex;Decommission;RemoveNode;ImportSuperuser;SetRoles;ProveLogin;SetPassword;KeepRoles;CheckRows;Upload;CompleteBackup;StageTables;LoadTables;Truncate
 type OperationType string
 
 const (
@@ -78,6 +78,10 @@ const (
 	// OperationKeepRoles gives arguments.roles the passwords of their Secrets and what they are
 	// granted, as the superuser of arguments.superuserSecret, and revokes what they may no longer.
 	OperationKeepRoles OperationType = "KeepRoles"
+	// OperationCheckRows asks the queries of arguments.checks, where a password is asked for as the
+	// superuser of arguments.superuserSecret. It fails at the first answer that is not as it must
+	// be.
+	OperationCheckRows OperationType = "CheckRows"
 	// OperationUpload puts the snapshot of arguments.backup into its store: the files that are not
 	// there, then the manifest of the node. A second attempt sends only what is missing.
 	OperationUpload OperationType = "Upload"
@@ -121,7 +125,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule=`self.type == oldSelf.type && has(self.arguments) == has(oldSelf.arguments) && (!has(self.arguments) || self.arguments == oldSelf.arguments) && has(self.notAfter) == has(oldSelf.notAfter) && (!has(self.notAfter) || self.notAfter == oldSelf.notAfter)`,message=`an operation cannot be changed under its id: an id means one thing`
 // +kubebuilder:validation:XValidation:rule=`(self.type in ['AlterSystemKeyspaces', 'SetRoles']) == (has(self.arguments) && has(self.arguments.replication) && size(self.arguments.replication) > 0)`,message=`arguments.replication is required for AlterSystemKeyspaces and SetRoles, and not allowed for the others`
-// +kubebuilder:validation:XValidation:rule=`(self.type in ['SetRoles', 'ProveLogin', 'SetPassword', 'KeepRoles']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles, ProveLogin, SetPassword and KeepRoles, and not allowed for the others`
+// +kubebuilder:validation:XValidation:rule=`self.type == 'CheckRows' || (self.type in ['SetRoles', 'ProveLogin', 'SetPassword', 'KeepRoles']) == (has(self.arguments) && has(self.arguments.superuserSecret))`,message=`arguments.superuserSecret is required for SetRoles, ProveLogin, SetPassword and KeepRoles, and otherwise allowed for CheckRows alone`
+// +kubebuilder:validation:XValidation:rule=`(self.type == 'CheckRows') == (has(self.arguments) && has(self.arguments.checks))`,message=`arguments.checks is required for CheckRows, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'KeepRoles') == (has(self.arguments) && has(self.arguments.roles))`,message=`arguments.roles is required for KeepRoles, and not allowed for the others`
 // +kubebuilder:validation:XValidation:rule=`self.type in ['Rebuild', 'Repair'] || (self.type == 'AlterKeyspaces') == (has(self.arguments) && has(self.arguments.keyspaceReplication) && size(self.arguments.keyspaceReplication) > 0)`,message=`arguments.keyspaceReplication is required for AlterKeyspaces, and otherwise allowed for Rebuild and Repair alone`
 // +kubebuilder:validation:XValidation:rule=`(self.type == 'Rebuild') == (has(self.arguments) && has(self.arguments.sourceDatacenter))`,message=`arguments.sourceDatacenter is required for Rebuild, and not allowed for the others`
@@ -303,7 +308,8 @@ type OperationArguments struct {
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// SuperuserSecret is the name of the Secret with username and password of the superuser that
-	// SetRoles makes, ProveLogin and KeepRoles log in as, and SetPassword gives the password to.
+	// SetRoles makes, ProveLogin, KeepRoles and CheckRows log in as, and SetPassword gives the
+	// password to.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -320,6 +326,13 @@ type OperationArguments struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Roles []RoleIntent `json:"roles,omitempty"`
+
+	// Checks are what CheckRows asks.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Checks []RowCheck `json:"checks,omitempty"`
 
 	// HostID of the member that RemoveNode removes.
 	// +optional

@@ -5,6 +5,7 @@ package agent
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestBornInAnotherShape(t *testing.T) {
 		tag := v1alpha1.RestoreTagPrefix + "1"
 		a := &v1alpha1.OperationArguments{Restore: &v1alpha1.RestoreArguments{
 			Tag: tag, Store: spec, Cluster: clusterUID,
-			Backup: id, Members: []string{r.Status.HostID}}}
+			Backup: id, NewRing: true, Members: []string{r.Status.HostID}}}
 		succeeds(t, p, "stage", v1alpha1.OperationStageTables, a)
 		if s := w.operate(t, p, "load", v1alpha1.OperationLoadTables, a); s.Phase != v1alpha1.OperationSucceeded {
 			t.Fatalf("%+v", s)
@@ -149,6 +150,34 @@ func TestBornInAnotherShape(t *testing.T) {
 			SuperuserSecret: superuserSecret, Replication: map[string]int32{"east": 1}})
 		succeeds(t, p, "login", v1alpha1.OperationProveLogin,
 			&v1alpha1.OperationArguments{SuperuserSecret: superuserSecret})
+		for i, c := range []struct {
+			query   string
+			atLeast *int64
+			says    string // with a colon if it is as it must be
+		}{
+			{`SELECT count(*) FROM "Shop".orders`, new(int64(rows - 1)), fmt.Sprint(": ", rows-1)},
+			{`SELECT count(*), k FROM "Shop".orders`, new(int64(rows)), fmt.Sprintf("has %d, and must have", rows-1)},
+			{`SELECT sum(n) FROM "Shop".counts`, new(int64(23)), ": 23"},
+			{`SELECT n, k FROM "Shop".counts`, new(int64(24)), "has 23, and must have at least 24"},
+			{`SELECT max(k) FROM "Shop".empty`, new(int64(0)), "has no number"},
+			{`SELECT v, at FROM "Shop".orders`, new(int64(0)), "has no number"},
+			{`SELECT k, c, at FROM "Shop".orders WHERE k = 77`, new(int64(77)), ": 77"},
+			{`SELECT CAST(k AS decimal) FROM "Shop".orders WHERE k = 7`, new(int64(7)), ": 7"},
+			{`SELECT CAST(k AS double) FROM "Shop".orders WHERE k = 7`, new(int64(7)), ": 7"},
+			{`SELECT CAST(k AS tinyint) FROM "Shop".orders WHERE k = 7`, new(int64(7)), ": 7"},
+			{`SELECT CAST(k AS varint) FROM "Shop".orders WHERE k = 7`, new(int64(7)), ": 7"},
+			{`SELECT max(writetime(v)) FROM "Shop".orders`, new(began.Add(-time.Hour).UnixMicro()), ": 1"},
+			{`SELECT JSON * FROM "Shop".orders`, nil, ": has a row"},
+			{`SELECT * FROM "Shop".empty`, nil, "has no row"},
+			{`SELECT v FROM "Shop".absent`, nil, "absent"},
+		} {
+			s := w.operate(t, p, fmt.Sprint("check-", i), v1alpha1.OperationCheckRows, &v1alpha1.OperationArguments{
+				SuperuserSecret: superuserSecret, Checks: []v1alpha1.RowCheck{{Query: c.query, AtLeast: c.atLeast}}})
+			if as := strings.HasPrefix(c.says, ":"); !strings.Contains(s.Message, c.says) ||
+				as != (s.Phase == v1alpha1.OperationSucceeded) {
+				t.Errorf("%s: %s %s, want %q", c.query, s.Phase, s.Message, c.says)
+			}
+		}
 		session := connect(t, p, func(c *gocql.ClusterConfig) {
 			c.Consistency = gocql.All
 			c.Authenticator = gocql.PasswordAuthenticator{Username: logins.Superuser.User,

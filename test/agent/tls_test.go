@@ -171,7 +171,7 @@ func TestTLS(t *testing.T) {
 		t.Helper()
 		address := netip.AddrPortFrom(netip.MustParseAddr(p.address), layout.NativePort)
 		session, err := cql.ConnectTLS(t.Context(), address,
-			func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }, config)
+			func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }, config, cql.StatementTimeout)
 		if err == nil {
 			session.Close()
 		}
@@ -441,7 +441,7 @@ func TestEncryptALivingRing(t *testing.T) {
 	connect := func(t *testing.T, config *tls.Config) (*cql.Session, error) {
 		t.Helper()
 		return cql.ConnectTLS(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(pods[0].address), layout.NativePort),
-			none, config)
+			none, config, cql.StatementTimeout)
 	}
 	w.part("optional", func(t *testing.T) {
 		walk(t, v1alpha1.EncryptionOptional)

@@ -316,7 +316,8 @@ func wantTimed(t *testing.T, heir *scene.Ring, b *v1alpha1.CassandraBackup, ackn
 }
 
 // TestRestoreDrill: a schedule proves that the latest of its backups can be restored, by a ring of
-// one node that serves and is gone afterwards with its volume.
+// one node that has the rows that it must have, serves, and is gone afterwards with its volume; and
+// it says which rows one has not.
 func TestRestoreDrill(t *testing.T) {
 	onlyInFull(t)
 	ring := forGrowth(t, "e2e-drill")
@@ -325,25 +326,41 @@ func TestRestoreDrill(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ring.Namespace, Name: "often"},
 		Spec: v1alpha1.CassandraBackupScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: ring.Name},
 			Store: v1alpha1.BackupStoreReference{Name: "main"}, Timing: v1alpha1.Timing{Schedule: "* * * * *"},
-			Keep:   v1alpha1.BackupRetention{Last: 1},
-			Verify: &v1alpha1.BackupVerify{RestoreDrill: &v1alpha1.RestoreDrill{Schedule: "* * * * *"}}}}
+			Keep: v1alpha1.BackupRetention{Last: 1},
+			Verify: &v1alpha1.BackupVerify{RestoreDrill: &v1alpha1.RestoreDrill{Schedule: "* * * * *",
+				Checks: []v1alpha1.RowCheck{{Query: "SELECT count(*) FROM " + scene.Keyspace + ".rows", AtLeast: new(int64(1))}}}}}}
 	if err := ring.Kubernetes.Client.Create(t.Context(), schedule); err != nil {
 		t.Fatal(err)
 	}
 	key := client.ObjectKeyFromObject(schedule)
-	while(t, ring, servedThroughout, "a backup is proven", func() error {
-		err := ring.Until(t.Context(), 3*growth, "a ring that was made from a backup has served", func(follow.Sight) error {
+	until := func(what string, is func(v1alpha1.RestoreDrillStatus) bool) error {
+		return ring.Until(t.Context(), 3*growth, what, func(follow.Sight) error {
 			if err := ring.Kubernetes.Client.Get(t.Context(), key, schedule); err != nil {
 				return err
 			}
-			if is := schedule.Status.RestoreDrill; is == nil || is.LastProven == nil {
+			if d := schedule.Status.RestoreDrill; d == nil || !is(*d) {
 				return fmt.Errorf("the status is %+v", schedule.Status)
 			}
 			return nil
 		})
-		if err != nil {
+	}
+	while(t, ring, servedThroughout, "a backup is proven, and one has too few rows", func() error {
+		if err := until("a ring that was made from a backup has served", func(d v1alpha1.RestoreDrillStatus) bool {
+			return d.LastProven != nil
+		}); err != nil {
 			return err
 		}
+		before := client.MergeFrom(schedule.DeepCopy())
+		schedule.Spec.Verify.RestoreDrill.Checks[0].AtLeast = new(int64(1e12))
+		if err := ring.Kubernetes.Client.Patch(t.Context(), schedule, before); err != nil {
+			return err
+		}
+		if err := until("one has too few rows", func(d v1alpha1.RestoreDrillStatus) bool {
+			return d.LastFailed != nil && strings.Contains(d.LastFailed.Message, "must have at least 1000000000000")
+		}); err != nil {
+			return err
+		}
+		t.Log(schedule.Status.RestoreDrill.LastFailed.Message)
 		return ring.Kubernetes.Client.Delete(t.Context(), schedule)
 	})
 	took(t, "nothing of it is left", func() error {

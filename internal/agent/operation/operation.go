@@ -41,6 +41,8 @@ type JVM interface {
 	SetPassword(ctx context.Context, logins cassandra.Logins) (message string, err error)
 	// KeepRoles makes roles of applications, or makes them so, as a superuser.
 	KeepRoles(ctx context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (message string, err error)
+	// CheckRows asks queries, where a password is asked for as a superuser.
+	CheckRows(ctx context.Context, superuser cassandra.Login, checks []v1alpha1.RowCheck) (message string, err error)
 
 	// The others are those of cassandra.Node.
 	Assassinate(ctx context.Context, endpoint string) error
@@ -172,6 +174,7 @@ var table = map[v1alpha1.OperationType]carrier{
 	v1alpha1.OperationProveLogin:           {proveLogin, nil},
 	v1alpha1.OperationSetPassword:          {setPassword, nil},
 	v1alpha1.OperationKeepRoles:            {keepRoles, nil},
+	v1alpha1.OperationCheckRows:            {checkRows, nil},
 	v1alpha1.OperationUpload:               {upload, nil},
 	v1alpha1.OperationCompleteBackup:       {completeBackup, nil},
 	v1alpha1.OperationStageTables:          {stageTables, nil},

@@ -247,6 +247,10 @@ func (f *fake) KeepRoles(_ context.Context, superuser cassandra.Login, roles []c
 	return "kept", f.call("keep %v as %v", roles, superuser)
 }
 
+func (f *fake) CheckRows(_ context.Context, superuser cassandra.Login, checks []v1alpha1.RowCheck) (string, error) {
+	return "checked", f.call("check %q as %v", checks[0].Query, superuser)
+}
+
 func (f *fake) ProveLogin(_ context.Context, logins cassandra.Logins) error {
 	return f.call("prove %v", logins)
 }
@@ -350,6 +354,12 @@ func TestOperations(t *testing.T) {
 		"roles without a password": {v1alpha1.OperationKeepRoles, arguments{SuperuserSecret: "people",
 			Roles: []v1alpha1.RoleIntent{{ApplicationRole: v1alpha1.ApplicationRole{Name: "app",
 				SecretName: "orders-roles"}}}}, nil, "", "has 0 bytes, and must have 1 to 72", true},
+		"checks": {v1alpha1.OperationCheckRows, arguments{SuperuserSecret: "people",
+			Checks: []v1alpha1.RowCheck{{Query: "SELECT v FROM shop.t"}}}, nil,
+			`check "SELECT v FROM shop.t" as {Owner a}`, "checked", false},
+		"checks where nobody logs in": {v1alpha1.OperationCheckRows, arguments{
+			Checks: []v1alpha1.RowCheck{{Query: "SELECT v FROM shop.t"}}}, nil,
+			`check "SELECT v FROM shop.t" as { }`, "checked", false},
 		"login that is refused": {v1alpha1.OperationProveLogin, arguments{SuperuserSecret: "people"}, func(f *fake) {
 			f.fails["prove {{Owner a} {helenus_root r} {helenus_operator o} a0}"] = errors.New("login refused")
 		}, "prove {{Owner a} {helenus_root r} {helenus_operator o} a0}", "login refused", true},

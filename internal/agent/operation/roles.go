@@ -61,6 +61,18 @@ func keepRoles(ctx context.Context, t *task) (string, error) {
 	return t.JVM.KeepRoles(ctx, loginIn(superuser), roles)
 }
 
+func checkRows(ctx context.Context, t *task) (string, error) {
+	var superuser cassandra.Login
+	if t.arguments.SuperuserSecret != "" {
+		secret, err := t.Secret(ctx, t.arguments.SuperuserSecret)
+		if err != nil {
+			return "", err
+		}
+		superuser = loginIn(secret)
+	}
+	return t.JVM.CheckRows(ctx, superuser, t.arguments.Checks)
+}
+
 // loginIn is the login in a Secret of type kubernetes.io/basic-auth.
 func loginIn(secret map[string][]byte) cassandra.Login {
 	return cassandra.Login{User: string(secret[corev1.BasicAuthUsernameKey]),

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/agent/execute"
 	"helenus.io/helenus/internal/cassandra"
 	"helenus.io/helenus/internal/cassandra/cql"
@@ -55,6 +56,11 @@ func NewJVM(port uint16, password string, native netip.AddrPort, transport http.
 
 // connect opens a session of CQL.
 func (j *JVM) connect(ctx context.Context, login cql.Login) (*cql.Session, error) {
+	return j.connectFor(ctx, login, cql.StatementTimeout)
+}
+
+// connectFor is connect for statements that take so long at most.
+func (j *JVM) connectFor(ctx context.Context, login cql.Login, longest time.Duration) (*cql.Session, error) {
 	var config *tls.Config
 	if j.TLS != nil {
 		var err error
@@ -62,7 +68,7 @@ func (j *JVM) connect(ctx context.Context, login cql.Login) (*cql.Session, error
 			return nil, fmt.Errorf("connect to CQL: %w", err)
 		}
 	}
-	return cql.ConnectTLS(ctx, j.native, login, config)
+	return cql.ConnectTLS(ctx, j.native, login, config, longest)
 }
 
 // PlainClients are those of other pods that are connected without encryption.
@@ -263,6 +269,17 @@ func (j *JVM) SetPassword(ctx context.Context, logins cassandra.Logins) (string,
 // KeepRoles makes roles of applications, or makes them so, as a superuser.
 func (j *JVM) KeepRoles(ctx context.Context, superuser cassandra.Login, roles []cassandra.KeptRole) (string, error) {
 	return cql.KeepRoles(ctx, roleNode{j}, superuser, roles)
+}
+
+// CheckRows asks queries, where a password is asked for as a superuser.
+func (j *JVM) CheckRows(ctx context.Context, superuser cassandra.Login, checks []v1alpha1.RowCheck) (string, error) {
+	session, err := j.connectFor(ctx, func(context.Context) (cassandra.Login, error) { return superuser, nil },
+		cql.CheckTimeout)
+	if err != nil {
+		return "", err
+	}
+	defer session.Close()
+	return cql.CheckRows(ctx, session, checks)
 }
 
 // roleNode is cql.RoleNode.

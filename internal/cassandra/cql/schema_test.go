@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"helenus.io/helenus/internal/cassandra"
 )
@@ -121,7 +122,10 @@ func TestKeepsReplicas(t *testing.T) {
 }
 
 func TestSessionIsNarrowedToOneNode(t *testing.T) {
-	c := clusterConfig(netip.MustParseAddrPort("127.0.0.1:9042"))
+	c := clusterConfig(netip.MustParseAddrPort("127.0.0.1:9042"), time.Minute)
+	if c.Timeout != time.Minute {
+		t.Errorf("statements may take %s", c.Timeout)
+	}
 	if c.NumConns != 1 || !c.DisableInitialHostLookup || c.RetryPolicy != nil || c.ReconnectInterval != 0 ||
 		c.Authenticator != nil ||
 		!c.Events.DisableNodeStatusEvents || !c.Events.DisableTopologyEvents || !c.Events.DisableSchemaEvents {

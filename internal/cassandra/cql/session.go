@@ -20,9 +20,9 @@ import (
 const (
 	// connectTimeout bounds the TCP connection and each step of the handshake.
 	connectTimeout = 5 * time.Second
-	// statementTimeout bounds each statement. A change of the schema takes a second or two on a
-	// busy node.
-	statementTimeout = 30 * time.Second
+	// StatementTimeout bounds each statement of Connect. A change of the schema takes a second or
+	// two on a busy node.
+	StatementTimeout = 30 * time.Second
 )
 
 // ErrRefused means that the node does not let a role in: it is not there, its password is another
@@ -52,11 +52,13 @@ func (s *Session) Asked() bool { return s.asked.Load() }
 // watches the node. The error is ErrRefused if the node does not let the login in. Without one
 // (nil) a node that asks for a password is an error.
 func Connect(ctx context.Context, address netip.AddrPort, login Login) (*Session, error) {
-	return ConnectTLS(ctx, address, login, nil)
+	return ConnectTLS(ctx, address, login, nil, StatementTimeout)
 }
 
-// ConnectTLS is Connect with encryption, unless that is nil.
-func ConnectTLS(ctx context.Context, address netip.AddrPort, login Login, encryption *tls.Config) (*Session, error) {
+// ConnectTLS is Connect with encryption, unless that is nil, for statements that take so long at
+// most.
+func ConnectTLS(ctx context.Context, address netip.AddrPort, login Login, encryption *tls.Config,
+	longest time.Duration) (*Session, error) {
 	if !address.IsValid() {
 		return nil, errors.New("connect to CQL: no address given")
 	}
@@ -65,7 +67,7 @@ func ConnectTLS(ctx context.Context, address netip.AddrPort, login Login, encryp
 		err    error
 	}
 	connected := make(chan result, 1)
-	config, asked := clusterConfig(address), &atomic.Bool{}
+	config, asked := clusterConfig(address, longest), &atomic.Bool{}
 	if encryption != nil {
 		// The configuration verifies by itself whom it talks to.
 		config.SslOpts = &gocql.SslOptions{Config: encryption, EnableHostVerification: false}
@@ -122,11 +124,11 @@ func (authenticator) Success([]byte) error { return nil }
 func (s *Session) Close() { s.driver.Close() }
 
 // clusterConfig narrows the driver, which is made for a whole cluster, to one node.
-func clusterConfig(address netip.AddrPort) gocql.ClusterConfig {
+func clusterConfig(address netip.AddrPort, longest time.Duration) gocql.ClusterConfig {
 	host := address.Addr().String()
 	c := gocql.NewCluster(host)
 	c.Port = int(address.Port())
-	c.ConnectTimeout, c.Timeout, c.WriteTimeout = connectTimeout, statementTimeout, statementTimeout
+	c.ConnectTimeout, c.Timeout, c.WriteTimeout = connectTimeout, longest, longest
 	// Version 4 is spoken by all supported releases; to name it saves a round of negotiation.
 	c.ProtoVersion = protocolVersion
 	c.NumConns = 1

@@ -415,6 +415,7 @@ var fields = map[string]struct {
 	"bootstrap.restore.backup": {restores, schema}, "bootstrap.restore.pointInTime": {restores, schema},
 	"bootstrap.restore.latestBefore": {restores, schema}, "bootstrap.restore.roles": {restores, schema},
 	"bootstrap.restore.sourceGone": {restores, schema}, "bootstrap.restore.keyspaces": {restores, schema},
+	"bootstrap.restore.checks": {restores, schema},
 }
 
 // restores says too late what a ring is to be made from.

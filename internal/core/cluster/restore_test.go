@@ -239,6 +239,58 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	w.wantOpen()
 }
 
+// One node asks what a ring must answer once its roles are made. Before it has answered no node is
+// open to clients; that it does not is said, and it is asked again.
+func TestARestoredRingIsChecked(t *testing.T) {
+	for _, passwords := range []bool{false, true} {
+		w := restoring(t, 1, 1, 1)
+		if passwords {
+			w.snapshot.Cluster.Spec.Security = nil // it asks by default
+		}
+		least := int64(3)
+		checks := []v1alpha1.RowCheck{{Query: "SELECT count(*) FROM shop.orders", AtLeast: &least}}
+		w.snapshot.Cluster.Spec.Bootstrap.Restore.Checks = checks
+		asked, has := 0, false
+		w.operate = func(n *facts.Node, o v1alpha1.OperationIntent) []v1alpha1.OperationStatus {
+			at := metav1.NewTime(w.now)
+			if n.Record.Status.Operation(o.ID) != nil {
+				return n.Record.Status.Operations
+			}
+			s := v1alpha1.OperationStatus{ID: o.ID, Phase: v1alpha1.OperationSucceeded, StartedAt: &at, FinishedAt: &at}
+			if o.Type == v1alpha1.OperationCheckRows {
+				if asked++; !has {
+					s.Phase, s.Message = v1alpha1.OperationFailed, "has 2, and must have at least 3"
+				}
+				if !reflect.DeepEqual(o.Arguments.Checks, checks) || (o.Arguments.SuperuserSecret != "") != passwords {
+					t.Errorf("asks %+v", o.Arguments)
+				}
+			}
+			return append(n.Record.Status.Operations, s)
+		}
+		made := w.settle()
+		for range 10 {
+			if made.Stalled == nil {
+				w.now = w.now.Add(2 * time.Minute)
+				made = w.settle()
+			}
+		}
+		wantStalled(t, made, v1alpha1.ReasonCheckFailed, "at least 3")
+		for _, n := range w.snapshot.Records() {
+			if n.Record.Spec.ClientTraffic == v1alpha1.TrafficOpen {
+				t.Errorf("%s is open to clients", n.Name)
+			}
+		}
+		before := asked
+		has = true
+		w.now = w.now.Add(time.Hour)
+		w.settle()
+		w.wantOpen()
+		if before != 5 || asked != before+1 {
+			t.Errorf("asked %d times, and %d before it answered", asked, before)
+		}
+	}
+}
+
 // smaller is a backup of six nodes of another datacenter, of which a ring of three is to be made.
 func smaller(t *testing.T) *world {
 	t.Helper()

@@ -102,6 +102,8 @@ const (
 	StageKeyspaces Stage = "Keyspaces"
 	// StageLogin: every node is open for administration and proves that the roles can log in.
 	StageLogin Stage = "Login"
+	// StageChecks: one node is open for administration and asks what the restored ring must answer.
+	StageChecks Stage = "Checks"
 	// StagePassword: one node changes the password of the superuser.
 	StagePassword Stage = "Password"
 	// StageExtend: keyspaces of the user get replicas in a new datacenter.

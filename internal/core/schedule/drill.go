@@ -177,7 +177,7 @@ func drillFor(s *facts.BackupSchedule, id string, bytes int64) *v1alpha1.Cassand
 			OwnerReferences: temporary.Owner("CassandraBackupSchedule", s.Schedule)},
 		v1alpha1.Restore{Store: v1alpha1.StoreReference{Name: s.Schedule.Spec.Store.Name},
 			Source: v1alpha1.RestoreSource{UID: source.UID}, Backup: id, Roles: v1alpha1.RolesFresh,
-			Keyspaces: slices.Clone(of.Keyspaces)},
+			Keyspaces: slices.Clone(of.Keyspaces), Checks: of.DeepCopy().Checks},
 		&node, []v1alpha1.Datacenter{{Name: "dc1", DatacenterName: cmp.Or(dc.DatacenterName, dc.Name),
 			NodesPerRack: 1, PlannedReplicationFactor: 1, Racks: []v1alpha1.Rack{*rack}}})
 }

@@ -103,6 +103,7 @@ func TestADrillProvesABackup(t *testing.T) {
 	d := drills(t)
 	backup := kept(v1alpha1.BackupComplete, at("2026-03-05T03:00:00Z"))
 	backup.Status.Bytes = 5 << 30
+	d.Schedule.Spec.Verify.RestoreDrill.Checks = []v1alpha1.RowCheck{{Query: "SELECT v FROM shop.t"}}
 	d.Backups = []*v1alpha1.CassandraBackup{backup}
 	if is := d.pass("2026-03-06T12:00:00Z"); d.Drill != nil || !is.NextScheduleTime.Equal(ptr(metav1.NewTime(
 		at("2026-03-08T06:00:00Z")))) {
@@ -119,7 +120,7 @@ func TestADrillProvesABackup(t *testing.T) {
 	dc := spec.Datacenters[0]
 	data := spec.Node.Storage.Claims.Data
 	if r := spec.Restore(); r.Backup != backup.Status.ID || r.Source.UID != "c-1" || r.Store.Name != "main" ||
-		r.SourceGone || spec.ClusterName != "" || spec.Version != "5.0.9" || spec.Image != d.Source.Spec.Image ||
+		len(r.Checks) != 1 || r.SourceGone || spec.ClusterName != "" || spec.Version != "5.0.9" || spec.Image != d.Source.Spec.Image ||
 		len(spec.Exceptions) > 0 || len(spec.Datacenters) != 1 || dc.DatacenterName != "east" ||
 		len(dc.Racks) != 1 || dc.Racks[0].RackName != "a" || dc.NodesPerRack != 1 || dc.Racks[0].Node != nil ||
 		*spec.Node.TerminationGracePeriodSeconds != 77 || *data.StorageClassName != "fast" ||

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"helenus.io/helenus/api/v1alpha1"
 	agentpod "helenus.io/helenus/internal/agent/pod"
 	"helenus.io/helenus/internal/agentapi"
 	product "helenus.io/helenus/internal/cassandra"
@@ -265,6 +266,18 @@ func (j *jvmHost) SetPassword(ctx context.Context, logins product.Logins) (strin
 // KeepRoles is what the real one does, at the node of this pod.
 func (j *jvmHost) KeepRoles(ctx context.Context, superuser product.Login, roles []product.KeptRole) (string, error) {
 	return cql.KeepRoles(ctx, roleNode{j}, superuser, roles)
+}
+
+// CheckRows is what the real one does, at the node of this pod.
+func (j *jvmHost) CheckRows(ctx context.Context, superuser product.Login, checks []v1alpha1.RowCheck) (string, error) {
+	if j.s.jvm == nil {
+		return "", errUnreachable
+	}
+	s, err := j.s.jvm.LogIn(ctx, superuser)
+	if err != nil {
+		return "", err
+	}
+	return cql.CheckRows(ctx, s, checks)
 }
 
 // roleNode is cql.RoleNode.

@@ -56,6 +56,14 @@ func TestWhatARestoreRestsOn(t *testing.T) {
 	caught(t, trial.Trial{Scenario: otherTokens(s), Seed: 1}, missed)
 }
 
+// A ring that has not the rows that it is asked for serves nobody.
+func TestARestoredRingIsChecked(t *testing.T) {
+	s := found(t, "form-restored-roles")
+	holds(t, trial.Trial{Scenario: s, Seed: 1})
+	caught(t, trial.Trial{Scenario: s, Seed: 1,
+		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = early{h.Disk} })}, "is not as bootstrap.restore.checks wants it")
+}
+
 // unloaded says of the rows in each directory that they are with their owners before they are.
 type unloaded struct{ execute.JVM }
 

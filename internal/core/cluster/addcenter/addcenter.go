@@ -53,7 +53,9 @@ func Add(rules guard.Rules) procedure.Procedure {
 			{Name: ledger.StageExtend, Run: extendKeyspaces},
 			{Name: ledger.StageRebuild, Run: rebuild},
 			{Name: ledger.StageOperations, Run: repair},
-			{Name: ledger.StageLogin, Run: ticket.ProveLogin},
+			{Name: ledger.StageLogin, Run: func(v *assess.View, s *procedure.Step) plan.Result {
+				return ticket.ProveLogin(v, s, ledger.StageOpen)
+			}},
 			{Name: ledger.StageOpen, Run: openTraffic},
 		},
 	}

@@ -45,7 +45,10 @@ func Form(rules guard.Rules) procedure.Procedure {
 			{Name: ledger.StageFormed, Run: recordMembers},
 			{Name: ledger.StageSuperuser, Run: importSuperuser},
 			{Name: ledger.StageKeyspaces, Run: setSystemKeyspaces},
-			{Name: ledger.StageLogin, Run: ticket.ProveLogin},
+			{Name: ledger.StageLogin, Run: func(v *assess.View, s *procedure.Step) plan.Result {
+				return ticket.ProveLogin(v, s, checked(v))
+			}},
+			{Name: ledger.StageChecks, Run: checkRows},
 			{Name: ledger.StageOpen, Run: openTraffic},
 		},
 	}
@@ -145,7 +148,7 @@ func setSystemKeyspaces(v *assess.View, s *procedure.Step) plan.Result {
 		Purpose: "keyspaces", Type: v1alpha1.OperationAlterSystemKeyspaces, LastBackoff: 5 * time.Second,
 		Arguments: &v1alpha1.OperationArguments{Replication: v.FormedReplication()}, Also: ticket.Administer,
 	}
-	does, done, next := "sets the system keyspaces", "the system keyspaces are set", ledger.StageOpen
+	does, done, next := "sets the system keyspaces", "the system keyspaces are set", checked(v)
 	if v.AsksForPassword() && s.Kind() == ledger.FormRing {
 		o.Purpose, o.Type, o.Arguments.SuperuserSecret = "roles", v1alpha1.OperationSetRoles, v.AppliedSuperuser()
 		does, done, next = "sets the roles and the system keyspaces", "the roles and the system keyspaces are set",

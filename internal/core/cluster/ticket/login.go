@@ -17,11 +17,11 @@ func Administer(spec *v1alpha1.CassandraNodeSpec) {
 	spec.ClientTraffic = v1alpha1.TrafficAdministrative
 }
 
-// ProveLogin has every node prove that the roles can log in there, before clients come. A change of
-// the superuser's password, or a reset, that was suspended for the step is brought to its end
+// ProveLogin has every node prove that the roles can log in there, before clients come, and goes on
+// to the next stage. A change of the superuser's password, or a reset, that was suspended for the step is brought to its end
 // first: until then the one that is to be proven may not be the ring's, and helenus_root may log
 // in.
-func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
+func ProveLogin(v *assess.View, s *procedure.Step, next ledger.Stage) plan.Result {
 	suspended := procedure.Operation{LastBackoff: time.Minute, Also: Administer,
 		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}}
 	switch {
@@ -42,7 +42,7 @@ func ProveLogin(v *assess.View, s *procedure.Step) plan.Result {
 		Purpose: "login", Type: v1alpha1.OperationProveLogin, LastBackoff: 5 * time.Second,
 		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}, Also: Administer,
 	}, s.Wave())
-	return Everywhere(s, p, len(s.Wave()), ledger.StageOpen, "proving that the roles can log in")
+	return Everywhere(s, p, len(s.Wave()), next, "proving that the roles can log in")
 }
 
 // Everywhere goes on to the next stage when an operation has succeeded on all nodes.

@@ -81,7 +81,7 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *Refusal {
 // Kinds are all operations.
 var Kinds = append([]Kind{
 	alterSystemKeyspaces, alterKeyspaces, assassinate, cleanup, decommission, importSuperuser, proveLogin, rebuild,
-	removeNode, repair, keepRoles, setPassword, setRoles,
+	removeNode, repair, keepRoles, setPassword, setRoles, checkRows,
 }, plain...)
 
 // Of is what is known of a type; false if nothing is.

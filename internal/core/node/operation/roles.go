@@ -51,12 +51,13 @@ var (
 		ConflictsWith: []v1alpha1.OperationType{v1alpha1.OperationProveLogin},
 		Check:         openCQL,
 	}
+	checkRows = Kind{Type: v1alpha1.OperationCheckRows, Check: openCQL}
 )
 
 // openCQL refuses to log in where nobody can.
 func openCQL(r Request) *Refusal {
 	if !r.View.NativeRunning {
-		return refuse(v1alpha1.BlockedNativeTransportClosed, "a login is proven by CQL, which is closed")
+		return refuse(v1alpha1.BlockedNativeTransportClosed, "it needs CQL, which is closed")
 	}
 	return nil
 }
