@@ -80,9 +80,13 @@ func (s *GCS) upload(kind string, query url.Values) gcsRequest {
 // service verifies. An ErrExists may mean an object of this very call: its answer was lost, and it
 // was sent again.
 func (s *GCS) Put(ctx context.Context, key string, content io.Reader, size int64) error {
+	return s.write(ctx, nil, key, content, size)
+}
+
+func (s *GCS) write(ctx context.Context, j Journal, key string, content io.Reader, size int64) error {
 	buffer := make([]byte, min(partSize, size))
 	if size > partSize {
-		return s.putParts(ctx, key, content, size, buffer)
+		return s.putParts(ctx, j, key, content, size, buffer)
 	}
 	if err := fill(content, buffer, true); err != nil {
 		return fmt.Errorf("write object %s: %w", key, err)
@@ -92,21 +96,63 @@ func (s *GCS) Put(ctx context.Context, key string, content io.Reader, size int64
 	return s.failed("write", key, s.client.ask(ctx, q, nil))
 }
 
-// putParts writes an object in parts. The service forgets those of one that was not completed after
-// a week.
-func (s *GCS) putParts(ctx context.Context, key string, content io.Reader, size int64, buffer []byte) error {
-	session, err := s.client.begin(ctx, s.upload("resumable", url.Values{"name": {s.prefix + key}}), size)
+func (s *GCS) journaled(key string) string { return journaled(s.client.base, s.bucket, s.prefix+key) }
+
+func (s *GCS) abort(ctx context.Context, session, _ string) {
+	ctx, cancel := limited(context.WithoutCancel(ctx), 0)
+	defer cancel()
+	_ = s.client.once(ctx, gcsRequest{method: http.MethodDelete, path: session}, nil)
+}
+
+// begin an upload in parts, or resume the one that the journal has, of which the service has so
+// many bytes. The service forgets one that was not completed after a week.
+func (s *GCS) begin(ctx context.Context, j Journal, key string, size int64) (session string, has int64, err error) {
+	if j != nil {
+		if lines := j.Lines(s.journaled(key)); len(lines) > 0 {
+			session, _, _ = strings.Cut(lines[0], " ")
+			if has, err = s.client.has(ctx, session, size); err == nil || again(err) {
+				return session, has, err
+			}
+			j.Clear(s.journaled(key)) // it is forgotten, or of another size
+		}
+	}
+	session, err = s.client.begin(ctx, s.upload("resumable", url.Values{"name": {s.prefix + key}}), size)
+	if err == nil && j != nil {
+		j.Add(s.journaled(key), session+" "+key)
+	}
+	return session, 0, err
+}
+
+// putParts writes an object in parts. Those that the service has are read, but not sent: the
+// CRC-32C of all says in the end whether they are right.
+func (s *GCS) putParts(ctx context.Context, j Journal, key string, content io.Reader, size int64, buffer []byte) error {
+	resumes := false
+	if j != nil {
+		defer func() {
+			if !resumes {
+				j.Clear(s.journaled(key))
+			}
+		}()
+	}
+	session, has, err := s.begin(ctx, j, key, size)
 	if err != nil {
+		resumes = again(err)
 		return s.failed("begin to write", key, err)
 	}
 	sum, written := crc32.New(castagnoli), gcsObject{}
 	for at := int64(0); at < size; at += int64(len(buffer)) {
 		buffer = buffer[:min(size-at, int64(len(buffer)))]
-		if err := fill(content, buffer, at+int64(len(buffer)) == size); err != nil {
+		end := at + int64(len(buffer))
+		if err := fill(content, buffer, end == size); err != nil {
+			resumes = ctx.Err() != nil
 			return fmt.Errorf("write object %s: %w", key, err)
 		}
 		_, _ = sum.Write(buffer)
-		written, err = s.client.putPart(ctx, session, buffer, at, size, encoded(sum.Sum32()))
+		if end <= has && end < size {
+			continue
+		}
+		written, err = s.client.putPart(ctx, session, buffer, at, max(at, has), size, encoded(sum.Sum32()))
+		resumes = again(err) || ctx.Err() != nil
 		if errors.Is(found(err), ErrNotFound) || refusal(err).status == http.StatusGone {
 			if there, _ := s.Size(ctx, key); there == size { // completed, but the answer was lost
 				return ErrExists

@@ -252,20 +252,36 @@ func (c *gcsClient) begin(ctx context.Context, q gcsRequest, size int64) (path s
 	return path, err
 }
 
-// putPart sends a part that begins at a byte of an object, with the CRC-32C of all until its end,
-// and returns the object after the last part. What breaks off is resumed at the byte that the
-// service asks for.
-func (c *gcsClient) putPart(ctx context.Context, path string, part []byte, at, size int64, sum string) (gcsObject,
-	error) {
+// has is how many bytes of an upload the service has: all, if it is complete.
+func (c *gcsClient) has(ctx context.Context, path string, size int64) (int64, error) {
+	err := c.ask(ctx, lookAt(path, size), nil)
+	switch {
+	case err == nil:
+		return size, nil
+	case refusal(err).status == http.StatusPermanentRedirect:
+		return min(size, received(refusal(err).header)), nil
+	}
+	return 0, err
+}
+
+// lookAt asks how many bytes of an upload the service has.
+func lookAt(path string, size int64) gcsRequest {
+	return gcsRequest{method: http.MethodPut, path: path,
+		header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}}
+}
+
+// putPart sends a part that begins at a byte of an object, from a byte of it on, with the CRC-32C
+// of all until its end, and returns the object after the last part. What breaks off is resumed at
+// the byte that the service asks for. Of a part whose bytes it all has, it is asked alone.
+func (c *gcsClient) putPart(ctx context.Context, path string, part []byte, at, from, size int64, sum string) (
+	gcsObject, error) {
 	ctx, cancel := limited(ctx, len(part))
 	defer cancel()
 	var written gcsObject
-	end, from := at+int64(len(part)), at
-	for attempt, look := 1, false; ; {
-		q := gcsRequest{method: http.MethodPut, path: path, header: http.Header{}}
-		if look {
-			q.header.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-		} else {
+	end := at + int64(len(part))
+	for attempt, look := 1, from == end; ; {
+		q := lookAt(path, size)
+		if !look {
 			q.content = [][]byte{part[from-at:]}
 			q.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, end-1, size))
 			if end == size {

@@ -304,6 +304,11 @@ func (o *objects) part(w http.ResponseWriter, r *http.Request, id string) {
 		refuseGoogle(w, http.StatusNotFound, "notFound", "Not Found")
 		return
 	}
+	if r.Method == http.MethodDelete {
+		delete(o.uploads, id)
+		w.WriteHeader(499) // as Google answers
+		return
+	}
 	content, err := io.ReadAll(r.Body)
 	if u.done {
 		_ = json.NewEncoder(w).Encode(o.said(u.name))

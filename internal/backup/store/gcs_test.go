@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -138,33 +139,33 @@ func (mute) WriteHeader(int) { panic(http.ErrAbortHandler) }
 // What breaks off is sent again from the byte on that the service asks for.
 func TestUploadToGCSIsResumed(t *testing.T) {
 	t.Parallel()
-	const second = "bytes 8388608-16777215/"
+	const second = "8388608-16777215"
 	for name, c := range map[string]struct {
 		of   func(*objects)
 		want []string
 	}{
-		"nothing breaks": {func(*objects) {}, []string{"bytes 0-8388607/", second, "bytes 16777216-20971519/"}},
+		"nothing breaks": {func(*objects) {}, []string{"0-8388607", second, "16777216-20971519"}},
 		"refused": {func(o *objects) {
-			o.inject(1, "PUT", second, refusing(http.StatusServiceUnavailable, "backendError", ""))
-		}, []string{"bytes 0-8388607/", second, "bytes */", second, "bytes 16777216-20971519/"}},
+			o.inject(1, "PUT", "bytes "+second, refusing(http.StatusServiceUnavailable, "backendError", ""))
+		}, []string{"0-8388607", second, "*", second, "16777216-20971519"}},
 		"broken within a part": {func(o *objects) {
-			o.inject(1, "PUT", second, func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+			o.inject(1, "PUT", "bytes "+second, func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
 				r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, 1<<20+5), reads(func() error { return io.ErrUnexpectedEOF })))
 				return mute{w}, false
 			})
-		}, []string{"bytes 0-8388607/", second, "bytes */", "bytes 9437184-16777215/", "bytes 16777216-20971519/"}},
+		}, []string{"0-8388607", second, "*", "9437184-16777215", "16777216-20971519"}},
 		"nothing of the first": {func(o *objects) {
 			o.inject(1, "PUT", "", func(http.ResponseWriter, *http.Request) (http.ResponseWriter, bool) {
 				panic(http.ErrAbortHandler)
 			})
-		}, []string{"bytes 0-8388607/", "bytes */", "bytes 0-8388607/", second, "bytes 16777216-20971519/"}},
-		"half of each": {func(o *objects) { o.keeps = 5 << 20 }, []string{"bytes 0-8388607/", "bytes 5242880-8388607/", second,
-			"bytes 13631488-16777215/", "bytes 16777216-20971519/"}},
+		}, []string{"0-8388607", "*", "0-8388607", second, "16777216-20971519"}},
+		"half of each": {func(o *objects) { o.keeps = 5 << 20 }, []string{"0-8388607", "5242880-8388607", second,
+			"13631488-16777215", "16777216-20971519"}},
 		"the last answer is lost": {func(o *objects) {
 			o.inject(1, "PUT", "bytes 16777216-", func(w http.ResponseWriter, _ *http.Request) (http.ResponseWriter, bool) {
 				return &half{ResponseWriter: w, left: 1}, false
 			})
-		}, []string{"bytes 0-8388607/", second, "bytes 16777216-20971519/", "bytes */"}},
+		}, []string{"0-8388607", second, "16777216-20971519", "*"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, g := serveObjects(t)
@@ -173,17 +174,111 @@ func TestUploadToGCSIsResumed(t *testing.T) {
 			if err := put(s, "key", content(20<<20)); err != nil {
 				t.Fatal(err)
 			}
-			var sent []string
-			for _, request := range o.requests() {
-				if _, of, is := strings.Cut(request, " bytes "); is {
-					sent = append(sent, "bytes "+strings.TrimSuffix(of, "20971520"))
-				}
-			}
-			if !slices.Equal(sent, c.want) {
+			if sent := o.sent(0); !slices.Equal(sent, c.want) {
 				t.Errorf("sent %q", sent)
 			}
 			if got := get(t, s, "key"); !bytes.Equal(got, content(20<<20)) {
 				t.Error("other bytes came back")
+			}
+		})
+	}
+}
+
+// sent are the Content-Ranges of the requests since so many.
+func (o *objects) sent(since int) (out []string) {
+	for _, request := range o.requests()[since:] {
+		if _, of, is := strings.Cut(request, " bytes "); is {
+			of, _, _ = strings.Cut(of, "/")
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// An upload that was interrupted in its third part does not send again what Google has of it.
+func TestResumeInGCS(t *testing.T) {
+	t.Parallel()
+	want, other := content(20<<20), content(20<<20)
+	other[3]++
+	const first, second, last = "0-8388607", "8388608-16777215", "16777216-20971519"
+	all := []string{first, second, last}
+	for name, c := range map[string]struct {
+		before []byte
+		// breaks is what becomes of the last part.
+		breaks func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool)
+		then   func(t *testing.T, o *objects, s *store.GCS, j lines)
+		sent   []string
+	}{
+		"nothing of it": {want, nil, nil, []string{"*", last}},
+		"some of it": {want, func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, 1<<20+5), reads(func() error {
+				return io.ErrUnexpectedEOF
+			})))
+			return mute{w}, false
+		}, nil, []string{"*", "17825792-20971519"}},
+		"all of it": {want, func(w http.ResponseWriter, _ *http.Request) (http.ResponseWriter, bool) {
+			return &half{ResponseWriter: w, left: 1}, false
+		}, nil, []string{"*", "*"}},
+		"forgotten": {want, nil, func(_ *testing.T, o *objects, _ *store.GCS, _ lines) { clear(o.uploads) },
+			append([]string{"*"}, all...)},
+		"given up": {want, nil, func(t *testing.T, o *objects, s *store.GCS, j lines) {
+			j.Add("another", "/upload?upload_id=1 another")
+			store.Abandon(t.Context(), s, j)
+			if len(o.uploads) > 0 || len(j) != 1 {
+				t.Errorf("left %v, and in the journal %v", o.uploads, j)
+			}
+			j.Clear("another")
+		}, all},
+		"another content": {other, nil, func(t *testing.T, o *objects, s *store.GCS, j lines) {
+			err := store.Resume(t.Context(), s, j, "key", bytes.NewReader(want), int64(len(want)))
+			if err == nil || len(o.is) > 0 || len(j) > 0 {
+				t.Errorf("%v, and in the journal %v", err, j)
+			}
+		}, all},
+		"the service is not available": {want, nil, func(t *testing.T, o *objects, s *store.GCS, j lines) {
+			o.inject(100, "PUT", "", refusing(http.StatusServiceUnavailable, "backendError", ""))
+			err := store.Resume(t.Context(), s, j, "key", bytes.NewReader(want), int64(len(want)))
+			if err == nil || len(j) != 1 {
+				t.Errorf("%v, and in the journal %v", err, j)
+			}
+		}, []string{"*", last}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, g := serveObjects(t)
+			s, j := g.open(t), lines{}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			broken := false
+			o.inject(100, "PUT", "", func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+				switch isLast := strings.HasPrefix(r.Header.Get("Content-Range"), "bytes "+last); {
+				case isLast && c.breaks == nil:
+					cancel()
+				case isLast && !broken:
+					broken = true
+					return c.breaks(w, r)
+				case !broken:
+					return w, false
+				}
+				panic(http.ErrAbortHandler)
+			})
+			if err := store.Resume(ctx, s, j, "key", bytes.NewReader(c.before), int64(len(want))); err == nil ||
+				len(j) != 1 {
+				t.Fatalf("%v, and in the journal %v", err, j)
+			}
+			o.inject(0, "", "", nil)
+			if c.then != nil {
+				c.then(t, o, s, j)
+			}
+			o.inject(0, "", "", nil)
+			before := len(o.requests())
+			if err := store.Resume(t.Context(), s, j, "key", bytes.NewReader(want), int64(len(want))); err != nil {
+				t.Fatal(err)
+			}
+			if sent := o.sent(before); !slices.Equal(sent, c.sent) {
+				t.Errorf("sent %q", sent)
+			}
+			if got := get(t, s, "key"); !bytes.Equal(got, want) || len(j) > 0 {
+				t.Errorf("other bytes came back, or the journal has %v", j)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -23,11 +24,21 @@ type Journal interface {
 	Clear(name string)
 }
 
-// Resume writes an object as Put does. If a call before was interrupted, parts that a bucket of S3
-// has with the same content are not sent again; an Azure needs no journal for that. No other call
-// with the journal may write the object meanwhile. What is encrypted has other bytes each time.
+// resuming is a store that resumes uploads by a journal, whose first line about each has its id and
+// the key. An Azure needs none for that.
+type resuming interface {
+	write(ctx context.Context, j Journal, key string, content io.Reader, size int64) error
+	// journaled is the name of the upload of an object.
+	journaled(key string) string
+	// abort has the service remove the parts, if it can.
+	abort(ctx context.Context, id, key string)
+}
+
+// Resume writes an object as Put does. If a call before was interrupted, parts that the service has
+// are not sent again. No other call with the journal may write the object meanwhile. What is
+// encrypted has other bytes each time.
 func Resume(ctx context.Context, s Store, j Journal, key string, content io.Reader, size int64) error {
-	if s, is := s.(*S3); is {
+	if s, is := s.(resuming); is {
 		return s.write(ctx, j, key, content, size)
 	}
 	return s.Put(ctx, key, content, size) //nolint:wrapcheck // it is ours
@@ -35,7 +46,7 @@ func Resume(ctx context.Context, s Store, j Journal, key string, content io.Read
 
 // Abandon has a store remove the parts of all uploads that its journal has.
 func Abandon(ctx context.Context, s Store, j Journal) {
-	of, is := s.(*S3)
+	of, is := s.(resuming)
 	if !is {
 		return
 	}
@@ -44,12 +55,17 @@ func Abandon(ctx context.Context, s Store, j Journal) {
 		if len(lines) == 0 {
 			continue
 		}
-		id, key, _ := strings.Cut(lines[0], " ")
-		if u := of.upload(j, key); u.name == name { // and of no other store
-			u.id = id
-			u.abort(ctx)
+		if id, key, _ := strings.Cut(lines[0], " "); of.journaled(key) == name { // and of no other store
+			of.abort(ctx, id, key)
+			j.Clear(name)
 		}
 	}
+}
+
+// journaled is the name of the upload of an object in a journal.
+func journaled(endpoint *url.URL, bucket, key string) string {
+	of := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", endpoint, bucket, key))
+	return hex.EncodeToString(of[:])
 }
 
 // upload is one in parts.
@@ -70,16 +86,15 @@ type sentPart struct {
 	size      int64
 }
 
-func (s *S3) upload(j Journal, key string) *upload {
-	of := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", s.core.EndpointURL(), s.bucket, s.prefix+key))
-	return &upload{S3: s, key: key, journal: j, name: hex.EncodeToString(of[:])}
+func (s *S3) journaled(key string) string {
+	return journaled(s.core.EndpointURL(), s.bucket, s.prefix+key)
 }
 
 // putParts writes an object in parts. What is left of one that nobody completes costs space until a
 // rule of the bucket removes it, if it cannot be removed here.
 func (s *S3) putParts(ctx context.Context, j Journal, key string, content io.Reader, size int64,
 	buffer []byte) (err error) {
-	u := s.upload(j, key)
+	u := &upload{S3: s, key: key, journal: j, name: s.journaled(key)}
 	if err := u.begin(ctx); err != nil {
 		return err
 	}
@@ -88,7 +103,7 @@ func (s *S3) putParts(ctx context.Context, j Journal, key string, content io.Rea
 			j.Clear(u.name)
 		}
 		if err != nil && (j == nil || !interrupted(ctx, err)) {
-			u.abort(ctx)
+			u.forget(ctx)
 		}
 	}()
 	var parts []minio.CompletePart
@@ -127,7 +142,7 @@ func (u *upload) begin(ctx context.Context) error {
 			if err == nil || interrupted(ctx, err) {
 				return err
 			}
-			u.abort(ctx) // it was removed, or its parts must not be listed
+			u.forget(ctx) // it was removed, or its parts must not be listed
 		}
 	}
 	ctx, cancel := limited(ctx, 0)
@@ -210,12 +225,16 @@ func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size 
 	return u.failed("complete", u.key, err)
 }
 
-// abort has the service remove the parts, if it can.
-func (u *upload) abort(ctx context.Context) {
-	ctx, cancel := limited(context.WithoutCancel(ctx), 0)
-	defer cancel()
-	_ = u.core.AbortMultipartUpload(ctx, u.bucket, u.prefix+u.key, u.id)
+// forget the upload, for good.
+func (u *upload) forget(ctx context.Context) {
+	u.abort(ctx, u.id, u.key)
 	if u.journal != nil {
 		u.journal.Clear(u.name)
 	}
+}
+
+func (s *S3) abort(ctx context.Context, id, key string) {
+	ctx, cancel := limited(context.WithoutCancel(ctx), 0)
+	defer cancel()
+	_ = s.core.AbortMultipartUpload(ctx, s.bucket, s.prefix+key, id)
 }
