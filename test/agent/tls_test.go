@@ -170,8 +170,8 @@ func TestTLS(t *testing.T) {
 	speaks := func(t *testing.T, p *pod, config *tls.Config) error {
 		t.Helper()
 		address := netip.AddrPortFrom(netip.MustParseAddr(p.address), layout.NativePort)
-		session, err := cql.ConnectTLS(t.Context(), address,
-			func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }, config, cql.StatementTimeout)
+		none := func(context.Context) (cassandra.Login, error) { return cassandra.Login{}, nil }
+		session, err := cql.ConnectTLS(t.Context(), address, none, config, cql.StatementTimeout)
 		if err == nil {
 			session.Close()
 		}

@@ -16,8 +16,8 @@ import (
 const (
 	// least is how many bytes are read in a second however long clients wait: a backup must end.
 	least = 1 << 20
-	// sendBurst is how many bytes are sent at once at most.
-	sendBurst = 128 << 10
+	// burst is how many bytes are read, and sent, at once at most.
+	burst = 128 << 10
 	// lookEvery is how often it is asked how long clients wait, and before for how long it is first
 	// seen whether anybody reads.
 	lookEvery, before = time.Second, 250 * time.Millisecond
@@ -29,8 +29,10 @@ const (
 	// be enough: one slow read does not make so much, and clients wait meanwhile.
 	muchLonger = 8
 	someReads  = 20
-	// noise is what reads may take longer by chance.
-	noise = 250 * time.Microsecond
+	// disturbed is how many times as long as usual reads take that wait for a backup, and noise is
+	// what they may take longer by chance.
+	disturbed = 1.1
+	noise     = 100 * time.Microsecond
 	// twice is how many looks in a row must say that clients wait longer: a JVM that pauses has one
 	// say so.
 	twice = 2
@@ -45,7 +47,7 @@ const (
 )
 
 // pace is how fast the files of a backup are read and sent: as fast as its limit lets, and slower
-// while clients of the node wait a quarter longer for their reads than with next to nothing read.
+// while clients of the node wait a tenth longer for their reads than with next to nothing read.
 // All nodes send at the same time, and a coordinator waits for other replicas too, so that
 // each node heeds those of its neighbours.
 type pace struct {
@@ -75,7 +77,7 @@ func newPace(ctx context.Context, h *Host, most int64) *pace {
 	if most > 0 {
 		p.most = rate.Limit(most)
 	}
-	p.limiter, p.sends = rate.NewLimiter(p.most, burst), rate.NewLimiter(p.most, sendBurst)
+	p.limiter, p.sends = rate.NewLimiter(p.most, burst), rate.NewLimiter(p.most, burst)
 	var err error
 	p.since = h.Now()
 	if p.reads, err = h.JVM.Reads(ctx); err == nil {
@@ -100,8 +102,8 @@ func (p *pace) wait(ctx context.Context, n int) error {
 
 // send waits until so many bytes may be sent.
 func (p *pace) send(ctx context.Context, n int) error {
-	for ; n > sendBurst; n -= sendBurst {
-		if err := p.reserve(ctx, p.sends, sendBurst); err != nil {
+	for ; n > burst; n -= burst {
+		if err := p.reserve(ctx, p.sends, burst); err != nil {
 			return err
 		}
 	}
@@ -167,7 +169,7 @@ func (p *pace) adapt(now time.Time, sent rate.Limit, passed time.Duration, sure 
 	case p.usual == 0:
 		p.usual = p.is
 		p.set(now, faster(growing))
-	case p.is <= p.usual*5/4+noise:
+	case float64(p.is) <= disturbed*float64(p.usual)+float64(noise):
 		p.late, p.usual = 0, p.usual-max(0, p.usual-p.is)/8
 		if near := at > p.much*3/4 && at < p.much*11/10; near {
 			p.set(now, faster(probing))

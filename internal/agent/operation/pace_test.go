@@ -98,11 +98,11 @@ func TestPaceHeedsReads(t *testing.T) {
 		},
 		"many wait": {
 			readers{rate: 500, usual: 4 * time.Millisecond, slows: 40 * mebibyte},
-			0, 4 * mebibyte, 16 * mebibyte, "a second, for reads",
+			0, 3 * mebibyte, 6 * mebibyte, "a second, for reads", // by 15 % at most
 		},
 		"some wait": {
 			readers{rate: 15, usual: 4 * time.Millisecond, slows: 40 * mebibyte},
-			50 * mebibyte, 4 * mebibyte, 16 * mebibyte, "and took 4.",
+			50 * mebibyte, 3 * mebibyte, 6 * mebibyte, "and took 4.",
 		},
 		"any byte is one to many": {
 			readers{rate: 500, usual: 40 * time.Millisecond, slows: mebibyte},

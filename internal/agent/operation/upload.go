@@ -32,9 +32,6 @@ import (
 	"helenus.io/helenus/internal/core/ring"
 )
 
-// burst is how many bytes are read at once at most.
-const burst = 1 << 20
-
 // uploading is an Upload under way.
 type uploading struct {
 	*task

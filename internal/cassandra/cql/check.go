@@ -90,8 +90,8 @@ func CheckRows(ctx context.Context, rows Rows, checks []v1alpha1.RowCheck) (stri
 		case c.AtLeast == nil:
 			said[i] = query + ": has a row"
 		case a.Number == nil:
-			return "", fmt.Errorf("%s: the first column of the first row has no number, and must have one of at least %d",
-				query, *c.AtLeast)
+			return "", fmt.Errorf("%s: the first column of the first row has no number, and must have one of at "+
+				"least %d", query, *c.AtLeast)
 		case a.Number.Cmp(new(big.Float).SetInt64(*c.AtLeast)) < 0:
 			return "", fmt.Errorf("%s: has %s, and must have at least %d", query, a.Number.Text('f', -1), *c.AtLeast)
 		default:

@@ -120,7 +120,8 @@ func TestADrillProvesABackup(t *testing.T) {
 	dc := spec.Datacenters[0]
 	data := spec.Node.Storage.Claims.Data
 	if r := spec.Restore(); r.Backup != backup.Status.ID || r.Source.UID != "c-1" || r.Store.Name != "main" ||
-		len(r.Checks) != 1 || r.SourceGone || spec.ClusterName != "" || spec.Version != "5.0.9" || spec.Image != d.Source.Spec.Image ||
+		len(r.Checks) != 1 ||
+		r.SourceGone || spec.ClusterName != "" || spec.Version != "5.0.9" || spec.Image != d.Source.Spec.Image ||
 		len(spec.Exceptions) > 0 || len(spec.Datacenters) != 1 || dc.DatacenterName != "east" ||
 		len(dc.Racks) != 1 || dc.Racks[0].RackName != "a" || dc.NodesPerRack != 1 || dc.Racks[0].Node != nil ||
 		*spec.Node.TerminationGracePeriodSeconds != 77 || *data.StorageClassName != "fast" ||

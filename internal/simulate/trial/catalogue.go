@@ -66,8 +66,8 @@ func Catalogue() []*Scenario {
 			"roles of its own", v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesFresh}, sixNodes),
 		threeRacks.restored("form-restored-roles", "a ring is recreated from a backup with the roles in it, and must "+
 			"have rows before it serves", v1alpha1.Restore{Backup: backupID, Roles: v1alpha1.RolesRestore,
-			Checks: []v1alpha1.RowCheck{{Query: "SELECT count(*) FROM " + world.Keyspace + ".rows", AtLeast: new(int64(1))}}},
-			threeRacks),
+			Checks: []v1alpha1.RowCheck{{AtLeast: new(int64(1)),
+				Query: "SELECT count(*) FROM " + world.Keyspace + ".rows"}}}, threeRacks),
 		sixNodes.restoredSmaller("form-restored-smaller", "a ring of six is recreated from its latest backup with "+
 			"three nodes, while its ledger is lost and the operators end", threeRacks),
 

@@ -24,7 +24,7 @@ const (
 )
 
 // alone measures what one node uploads and downloads that has a processor of its own, as the store
-// has: as it is where each has a host of its own.
+// and the client have: as it is where each has a host of its own.
 func (b *bench) alone(ctx context.Context, sample *v1alpha1.CassandraCluster, f *figures) (err error) {
 	if err := b.apart(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (b *bench) alone(ctx context.Context, sample *v1alpha1.CassandraCluster, f 
 	defer func() { err = errors.Join(err, b.together()) }()
 	f.alone = &backedUp{}
 	_, err = b.form(ctx, shaped(sample, 1), func(ring *scene.Ring) error {
-		return b.transfers(ctx, ring, f.alone, nil)
+		return b.transfers(ctx, ring, f.alone, func(*scene.Bucket) error { return b.disturbs(ctx, ring, f.alone) })
 	})
 	return err
 }

@@ -353,6 +353,17 @@ func (b *bench) restores(ctx context.Context, ring *scene.Ring, bucket *scene.Bu
 	return heir.ReadBack(ctx, gocql.All)
 }
 
+// reads prints how a client was served, beside nothing first.
+func reads(b *strings.Builder, who string, of []besides) {
+	if len(of) > 0 {
+		fmt.Fprintf(b, "\n| %s | reads | failed | 99 %% within | |\n|---|---:|---:|---:|---:|\n", who)
+	}
+	for _, s := range of {
+		fmt.Fprintf(b, "| %s | %d | %d | %.1f ms | %s |\n", s.what, s.reads, s.failed, s.p99.Seconds()*1000,
+			ratio(s.p99, of[0].p99))
+	}
+}
+
 // backups prints what backups and repairs cost.
 func (f *figures) backups(b *strings.Builder) {
 	u, alone := cmp.Or(f.backedUp, &backedUp{}), cmp.Or(f.alone, &backedUp{})
@@ -380,13 +391,8 @@ func (f *figures) backups(b *strings.Builder) {
 		fmt.Fprintf(b, "\nA second backup sent %.2f %% of the bytes, by %.2f requests for each of %d files.\n",
 			100*float64(a.sent)/float64(a.bytes), float64(a.requests)/float64(a.files), a.files)
 	}
-	if len(u.besides) > 0 {
-		b.WriteString("\n| a client beside | reads | failed | 99 % within | |\n|---|---:|---:|---:|---:|\n")
-	}
-	for _, s := range u.besides {
-		fmt.Fprintf(b, "| %s | %d | %d | %.1f ms | %s |\n", s.what, s.reads, s.failed, s.p99.Seconds()*1000,
-			ratio(s.p99, u.besides[0].p99))
-	}
+	reads(b, "a client of three nodes, beside", u.besides)
+	reads(b, "a client of one node with a processor for itself, beside", alone.besides)
 	if n := len(u.behind); n > 0 {
 		fmt.Fprintf(b, "\nCommit logs in the store, sent every %s: %.1f s behind, at most %.1f s.\n", uploadEvery,
 			u.behind[n/2].Seconds(), u.behind[n-1].Seconds())

@@ -97,8 +97,8 @@ func command() *cobra.Command {
   backup      what three nodes upload and download against dd and a plain client, what backups and
               repairs cost clients and agents, how far behind commit logs are, a ring from a backup
               (local cluster alone)
-  alone       what one node uploads and downloads that has a processor for itself, as the store has
-              the other (local cluster alone)
+  alone       what one node uploads and downloads that has a processor for itself, as the store and
+              the client have the other, and what its backups cost the client (local cluster alone)
 
 The whole takes an hour on two cores. Nothing else should run on the host:
 what does is in the figures, and the load that was there is in the report.`,

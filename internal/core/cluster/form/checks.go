@@ -1,8 +1,6 @@
 package form
 
 import (
-	"fmt"
-
 	"helenus.io/helenus/api/v1alpha1"
 	"helenus.io/helenus/internal/core/assess"
 	"helenus.io/helenus/internal/core/cluster/procedure"
@@ -46,7 +44,7 @@ func checkRows(v *assess.View, s *procedure.Step) plan.Result {
 		}
 		if is := n.Record.Status.Operation(s.Attempt(o, name)); is != nil && is.Phase == v1alpha1.OperationFailed {
 			return s.Refused([]guard.Refusal{{Finding: guard.Finding{Stalled: v1alpha1.ReasonCheckFailed,
-				Message: fmt.Sprintf("what was restored is not as bootstrap.restore.checks wants it: %s", is.Message)}}})
+				Message: "what was restored is not as bootstrap.restore.checks wants it: " + is.Message}}})
 		}
 	}
 	return r
