@@ -306,7 +306,7 @@ func init() {
 			world:   func(t *run) bool { return t.edit(staleFor, moreNodes, fewerRacks) },
 			may:     edited,
 			stays:   claimLeft,
-			instead: func(t *run) bool { return t.hasGivenUp() },
+			instead: func(t *run) bool { return t.hasGivenUp() || t.anotherJoined() },
 		},
 		"edit-image": {
 			about: "the user names an image that cannot be pulled, and takes it back two minutes later",

@@ -87,8 +87,18 @@ func (o *checker) ringBySpec(c *v1alpha1.CassandraCluster, members map[string]ma
 			if rack.Nodes != nil {
 				nodes = *rack.Nodes
 			}
-			for i := range nodes {
-				described[v1alpha1.NodeName(c.Name, dc.Name, rack.Name, i)] = true
+			// Members stay, whatever their numbers: an edit may ask for more for a while.
+			var stay, join []string
+			for i := range nodes + more {
+				name := v1alpha1.NodeName(c.Name, dc.Name, rack.Name, i)
+				if members[inside][name] {
+					stay = append(stay, name)
+				} else {
+					join = append(join, name)
+				}
+			}
+			for _, name := range append(stay, join...)[:nodes] {
+				described[name] = true
 			}
 		}
 		planned[inside] = min(int(dc.PlannedReplicationFactor), len(members[inside]))

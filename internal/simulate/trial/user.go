@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"helenus.io/helenus/api/v1alpha1"
 )
@@ -131,6 +132,16 @@ func (r *run) refuses(words string) bool {
 // user before it can join again.
 func (r *run) hasGivenUp() bool {
 	return r.Scenario.Grows && blockedWith("JoiningDiskNotEmpty")(r.w)
+}
+
+// anotherJoined says that one of more nodes that were asked for a while was the first to join in
+// place of a lost member that was removed: members stay, so the ring is whole without it.
+func (r *run) anotherJoined() bool {
+	return r.Scenario.Grows && grown(r.w) && r.w.Server.Object("CassandraNode", keyOf(lostNode)) == nil &&
+		slices.ContainsFunc(r.w.Server.Objects("CassandraNode"), func(o client.Object) bool {
+			n := o.(*v1alpha1.CassandraNode)
+			return n.Spec.Rack == "r1" && n.Spec.Ordinal > 0 && n.Spec.Member != nil
+		})
 }
 
 // waitsForGivenUpPod says that a user is asked to delete a pod, which may continue with a join that
