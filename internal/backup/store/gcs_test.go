@@ -221,7 +221,7 @@ func TestResumeInGCS(t *testing.T) {
 		}, nil, []string{"*", "*"}},
 		"forgotten": {want, nil, func(_ *testing.T, o *objects, _ *store.GCS, _ lines) { clear(o.uploads) },
 			append([]string{"*"}, all...)},
-		"given up": {want, nil, func(t *testing.T, o *objects, s *store.GCS, j lines) {
+		"abandoned": {want, nil, func(t *testing.T, o *objects, s *store.GCS, j lines) {
 			j.Add("another", "/upload?upload_id=1 another")
 			store.Abandon(t.Context(), s, j)
 			if len(o.uploads) > 0 || len(j) != 1 {

@@ -68,7 +68,7 @@ func TestABackupLeavesOutALostDiskAtOnce(t *testing.T) {
 		"it gives its disk up": {rf3, func(w *world) {
 			w.snapshot.Ledger.Replaced = []string{hostID(three[1])}
 		}, "Uploading 0/3", "its snapshot is lost, and others have a quorum of each of its ranges: it is being " +
-			"replaced, and its disk is given up"},
+			"replaced, and its disk is no longer used"},
 		"nobody else has its rows": {rf2, func(w *world) { w.losesDisk(three[1]) },
 			"Failed 1/3 failed on orders-dc1-r2-0: its snapshot is lost: it has lost its disk: the data volume is empty; " +
 				"range ", "its snapshot is lost: it has lost its disk"},

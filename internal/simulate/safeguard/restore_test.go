@@ -61,7 +61,8 @@ func TestARestoredRingIsChecked(t *testing.T) {
 	s := found(t, "form-restored-roles")
 	holds(t, trial.Trial{Scenario: s, Seed: 1})
 	caught(t, trial.Trial{Scenario: s, Seed: 1,
-		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = early{h.Disk} })}, "is not as bootstrap.restore.checks wants it")
+		Wrap: host(func(_ *pod.Sandbox, h *execute.Host) { h.Disk = early{h.Disk} })},
+		"is not as bootstrap.restore.checks wants it")
 }
 
 // unloaded says of the rows in each directory that they are with their owners before they are.

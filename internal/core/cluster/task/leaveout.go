@@ -48,7 +48,7 @@ func (s *state) gone(v *assess.View, name string) string {
 	case member != id:
 		return "was replaced: it had the host id " + id + ", and has " + member
 	case slices.Contains(v.Ledger.Replaced, id):
-		return "is being replaced, and its disk is given up: host id " + id + " is not started again"
+		return "is being replaced, and its disk is no longer used: host id " + id + " is not started again"
 	}
 	return diskLost(v, name)
 }

@@ -17,10 +17,10 @@ func Administer(spec *v1alpha1.CassandraNodeSpec) {
 	spec.ClientTraffic = v1alpha1.TrafficAdministrative
 }
 
-// ProveLogin has every node prove that the roles can log in there, before clients come, and goes on
-// to the next stage. A change of the superuser's password, or a reset, that was suspended for the
-// step is brought to its end first: until then the one that is to be proven may not be the ring's,
-// and helenus_root may log in.
+// ProveLogin verifies on every node that the roles can log in, before client traffic opens, and
+// advances to the next stage. A change of the superuser's password, or a reset, that was suspended
+// for the step is completed first: until then the ring may have another password, and helenus_root
+// may log in.
 func ProveLogin(v *assess.View, s *procedure.Step, next ledger.Stage) plan.Result {
 	suspended := procedure.Operation{LastBackoff: time.Minute, Also: Administer,
 		Arguments: &v1alpha1.OperationArguments{SuperuserSecret: v.AppliedSuperuser()}}
