@@ -168,7 +168,7 @@ type RepairPolicy struct {
 
 	// Intensity is in how much of the time repairs run at most while any are due, from 5% to 100%;
 	// they pause in the rest. Below 100% they pause for longer as long as half of the time until
-	// the first deadline is enough for what is due: down to 1% of the time. Default: 50%.
+	// the first deadline is enough for what is due: down to 0.5% of the time. Default: 50%.
 	// +optional
 	// +kubebuilder:default="50%"
 	// +kubebuilder:validation:MinLength=2

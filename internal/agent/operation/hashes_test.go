@@ -88,7 +88,7 @@ func TestUploadKeepsHashes(t *testing.T) {
 		// How often each file is read, and how many objects are put.
 		first, second, filter, put int
 	}{
-		{"b-1", func() { h.to.fails = nil }, 0, 1, 2, 4},
+		{"b-1", func() { h.to.fails = nil }, 0, 1, 2, 7},
 		{"b-2", func() {}, 0, 0, 1, 1},
 		{"b-3", func() { h.to.Directory = store.Directory(t.TempDir()) }, 1, 1, 2, 4},
 		{"b-4", func() { h.now = h.now.Add(46 * 24 * time.Hour) }, 1, 1, 1, 1},

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,8 +45,8 @@ type uploading struct {
 	// journal is of files that were sent in part, and begun has the keys of those of this attempt.
 	journal disk.Uploads
 	begun   sync.Map
-	// sending holds one for each file that is being sent.
-	sending chan struct{}
+	// hashing and sending hold one for each file that is being hashed, and sent.
+	hashing, sending chan struct{}
 
 	// began is when the marks were read: the manifest is written soon after, or they are read
 	// again. Marked blobs are pinned before they are relied on, by the keys in pins; late are their
@@ -92,8 +93,8 @@ func upload(ctx context.Context, t *task) (string, error) {
 		return "", err
 	}
 	u := &uploading{task: t, cluster: string(t.Record.Spec.Cluster.UID), hostID: view.HostID,
-		pace: newPace(ctx, t.Host, a.Bandwidth), sending: make(chan struct{}, max(1, t.Uploads)),
-		journal: disk.Uploads(t.DataVolume)}
+		pace: newPace(ctx, t.Host, a.Bandwidth), hashing: make(chan struct{}, max(1, t.Uploads/2)),
+		sending: make(chan struct{}, max(1, t.Uploads)), journal: disk.Uploads(t.DataVolume)}
 	if u.to, err = t.Store(ctx, &a.Store); err != nil {
 		return "", fmt.Errorf("open the store: %w", err)
 	}
@@ -273,9 +274,11 @@ func (u *uploading) manifest(view *facts.Ring) (*format.Manifest, []source, erro
 	return m, u.sources(m, found), nil
 }
 
-// putAll puts some files at a time, as many as the host allows, and hashes as many others
-// meanwhile.
+// putAll puts some files at a time, as many as the host allows, and hashes others meanwhile. The
+// largest are first: the last one to be sent is sent alone.
 func (u *uploading) putAll(ctx context.Context, sources []source) error {
+	sources = slices.Clone(sources)
+	slices.SortStableFunc(sources, func(a, b source) int { return cmp.Compare(b.Size, a.Size) })
 	return u.together(ctx, 2, len(sources), func(ctx context.Context, i int) error { return u.put(ctx, sources[i]) })
 }
 
@@ -310,7 +313,7 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	if s.file.SHA256 == "" {
-		sum, err := u.sum(ctx, s, from)
+		sum, err := u.sumInTurn(ctx, s, from)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", s.Name, err)
 		}
@@ -365,10 +368,8 @@ func (u *uploading) put(ctx context.Context, s source) (err error) {
 
 // send a file as an object, once few enough others are sent: each takes a buffer.
 func (u *uploading) send(ctx context.Context, s source, from io.ReadSeeker, key string) error {
-	select {
-	case u.sending <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := occupy(ctx, u.sending); err != nil {
+		return err
 	}
 	defer func() { <-u.sending }()
 	content, err := u.read(ctx, s, from, true)
@@ -393,6 +394,26 @@ func (u *uploading) identify(s source, from io.Reader) (id disk.Identity, is boo
 		}
 	}
 	return id, false
+}
+
+// occupy waits until so few others are at something that one more may be.
+func occupy(ctx context.Context, by chan struct{}) error {
+	select {
+	case by <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sumInTurn hashes a file once few enough others are hashed, half as many as are sent: the first
+// hash is known the sooner, and hashing is faster than sending.
+func (u *uploading) sumInTurn(ctx context.Context, s source, from io.ReadSeeker) (sum garbage.Sum, err error) {
+	if err := occupy(ctx, u.hashing); err != nil {
+		return sum, err
+	}
+	defer func() { <-u.hashing }()
+	return u.sum(ctx, s, from)
 }
 
 // sum is the SHA-256 of a file: the one that is kept, unless what the store has of it is damaged.

@@ -24,9 +24,9 @@ const (
 	leastGrace = 24 * time.Hour
 	// pauseLeast is the time between two waves: what was repaired is written down once for each.
 	pauseLeast = 5 * time.Minute
-	// thinnest is the least share of the time in which repairs run while any is due: of what it
-	// costs clients, 99 of 100 of their requests have nothing.
-	thinnest = 0.01
+	// thinnest is the least share of the time in which repairs run while any is due. One of 100
+	// requests of clients may be slow: half of these are left for other reasons.
+	thinnest = 0.005
 )
 
 // TableOf names a table; without a name all tables of the keyspace.

@@ -193,7 +193,7 @@ func TestPauses(t *testing.T) {
 		change func(*Scene)
 		want   time.Duration
 	}{
-		"the deadline is far": {48 * time.Hour, func(*Scene) {}, 99 * time.Minute},
+		"the deadline is far": {48 * time.Hour, func(*Scene) {}, 199 * time.Minute},
 		"it comes":            {40 * time.Minute, func(*Scene) {}, 14 * time.Minute},
 		"in a window":         {80 * time.Minute, func(s *Scene) { s.open(12 * time.Hour) }, 915 * time.Second},
 		"as intensity says":   {5 * time.Minute, func(s *Scene) { s.Policy.Intensity = 10 }, 9 * time.Minute},

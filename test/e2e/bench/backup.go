@@ -236,6 +236,9 @@ func (b *bench) upload(ctx context.Context, ring *scene.Ring, files map[string][
 		return t, err
 	}
 	by := byNodes(ctx, ring, bucket, began)
+	for node, asked := range by {
+		by[node] = upToManifest(asked)
+	}
 	t.agents, _ = moved(by)
 	t.waiting = waiting(by, uploads)
 	after, err := b.putPlainly(ctx, ring, bucket, files)
@@ -265,7 +268,8 @@ func (b *bench) uploadsAgain(ctx context.Context, ring *scene.Ring, bucket *scen
 
 // follows has commit logs kept while a client writes, and sees how old what the store has of them
 // becomes.
-func (b *bench) follows(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, u *backedUp) error {
+func (b *bench) follows(ctx context.Context, ring *scene.Ring, bucket *scene.Bucket, u *backedUp) (
+	err error) {
 	schedule := &v1alpha1.CassandraBackupSchedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ring.Namespace, Name: "logs"},
 		Spec: v1alpha1.CassandraBackupScheduleSpec{Cluster: v1alpha1.TaskCluster{Name: ring.Name},
@@ -279,7 +283,10 @@ func (b *bench) follows(ctx context.Context, ring *scene.Ring, bucket *scene.Buc
 	if err != nil {
 		return err
 	}
-	defer r.end()
+	defer func() {
+		_, ended := r.end()
+		err = errors.Join(err, ended)
+	}()
 	nodes, given := len(ring.NodeNames(ctx)), time.Now()
 	for begun := (time.Time{}); begun.IsZero() || time.Since(begun) < following; {
 		ends := map[string]time.Time{}
@@ -326,8 +333,10 @@ func (b *bench) restores(ctx context.Context, ring *scene.Ring, bucket *scene.Bu
 	if u.down.disks, err = dd(ctx, ring, writeFile, filled); err != nil {
 		return err
 	}
-	c := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Name: ring.Name}, Spec: *ring.Spec.DeepCopy()}
-	if err := ring.Delete(ctx, v1alpha1.ClaimDelete); err != nil {
+	c := &v1alpha1.CassandraCluster{ObjectMeta: metav1.ObjectMeta{Name: ring.Name + "-again"},
+		Spec: *ring.Spec.DeepCopy()}
+	// Its volumes stay: ext4 passes over all files that were just deleted when it makes one.
+	if err := ring.Delete(ctx, v1alpha1.ClaimRetain); err != nil {
 		return err
 	}
 	c.Spec.Bootstrap = &v1alpha1.Bootstrap{Restore: &v1alpha1.Restore{

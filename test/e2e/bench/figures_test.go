@@ -136,12 +136,26 @@ func TestAgentsAreMeasuredByTheirRequests(t *testing.T) {
 	}
 }
 
-func TestReadsWithinSpans(t *testing.T) {
-	r := &reading{}
-	for i := range 200 {
-		r.reads = append(r.reads, read{time.Unix(int64(i), 0), time.Duration(i), i == 150})
+func TestAnUploadEndsWithItsManifest(t *testing.T) {
+	asked := func(method, key string, from, to int64) scene.Asked {
+		return scene.Asked{Method: method, Key: key, Began: time.Unix(from, 0), Ended: time.Unix(to, 0)}
 	}
-	reads := r.within([]span{{time.Unix(0, 0), time.Unix(50, 0)}, {time.Unix(150, 0), time.Unix(200, 0)}})
+	all := []scene.Asked{asked("GET", "u/nodes/a/b.manifest", 1, 2), asked("PUT", "u/blobs/1", 2, 4),
+		asked("PUT", "u/nodes/a/b.manifest", 4, 5), asked("GET", "u/nodes/a/b.manifest", 8, 9)}
+	if s := spanOf(upToManifest(all)); s.from.Unix() != 1 || s.to.Unix() != 5 {
+		t.Errorf("it lasts from %s to %s", s.from, s.to)
+	}
+	if got := upToManifest(all[:2]); len(got) != 2 {
+		t.Errorf("without a manifest there are %d requests", len(got))
+	}
+}
+
+func TestReadsWithinSpans(t *testing.T) {
+	var all []read
+	for i := range 200 {
+		all = append(all, read{time.Unix(int64(i), 0), time.Duration(i), i == 150})
+	}
+	reads := within(all, []span{{time.Unix(0, 0), time.Unix(50, 0)}, {time.Unix(150, 0), time.Unix(200, 0)}})
 	if failed, p99 := reached(reads); len(reads) != 100 || failed != 1 || p99 != 199 {
 		t.Errorf("%d reads, %d failed, 99 %% within %d", len(reads), failed, p99)
 	}

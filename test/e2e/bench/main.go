@@ -114,7 +114,7 @@ what does is in the figures, and the load that was there is in the report.`,
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	c.AddCommand(plain())
+	c.AddCommand(plain(), readsOn())
 	f := c.Flags()
 	f.StringVar(&b.kubeconfig, "kubeconfig", "",
 		"`file` that says which Kubernetes to use (default: the local cluster, which is brought up)")

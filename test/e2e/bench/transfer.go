@@ -171,24 +171,20 @@ func (zeros) Read(p []byte) (int, error) {
 func (b *bench) passes(ctx context.Context, ring *scene.Ring, of map[string]plainly) (float64, error) {
 	return eachNode(ctx, slices.Collect(maps.Keys(of)), func(ctx context.Context, node string) (bytes int64,
 		took time.Duration, err error) {
-		pid, err := ring.Inside(ctx, node)
+		var also []string
+		if b.processor != "" {
+			also = []string{"taskset", "--cpu-list", b.processor}
+		}
+		client, err := b.beside(ctx, ring, node, also...)
 		if err != nil {
 			return 0, 0, err
 		}
-		itself, err := os.Executable()
-		if err != nil {
-			return 0, 0, fmt.Errorf("find this program: %w", err)
-		}
-		arguments := []string{"--target", strconv.Itoa(pid), "--net"}
-		if b.processor != "" {
-			arguments = append(arguments, "taskset", "--cpu-list", b.processor)
-		}
-		client := exec.CommandContext(ctx, "nsenter", append(arguments, itself, "plain")...)
+		client.Args = append(client.Args, "plain")
 		what, err := json.Marshal(of[node])
 		if err != nil {
 			return 0, 0, err
 		}
-		client.Stdin, client.Stderr = strings.NewReader(string(what)), b.progress
+		client.Stdin = strings.NewReader(string(what))
 		out, err := client.Output()
 		if err != nil {
 			return 0, 0, fmt.Errorf("run a plain client beside %s: %w", node, err)
@@ -201,6 +197,22 @@ func (b *bench) passes(ctx context.Context, ring *scene.Ring, of map[string]plai
 		}
 		return bytes, took, nil
 	})
+}
+
+// beside is this program in the network of a node, run by another one.
+func (b *bench) beside(ctx context.Context, ring *scene.Ring, node string, by ...string) (*exec.Cmd, error) {
+	pid, err := ring.Inside(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	itself, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	arguments := slices.Concat([]string{"--target", strconv.Itoa(pid), "--net"}, by, []string{itself})
+	c := exec.CommandContext(ctx, "nsenter", arguments...)
+	c.Stderr = b.progress
+	return c, nil
 }
 
 // putPlainly puts objects as large as the files of each node, as many at a time as agents do, and
@@ -300,6 +312,17 @@ func waiting(by map[string][]scene.Asked, atOnce int) float64 {
 		all += s.to.Sub(s.from) * time.Duration(atOnce)
 	}
 	return waited.Seconds() / max(all, 1).Seconds()
+}
+
+// upToManifest are the requests until a node has put its manifest. What it does for the whole
+// backup after that, it is asked for by the operator.
+func upToManifest(asked []scene.Asked) []scene.Asked {
+	for _, last := range asked {
+		if last.Method == http.MethodPut && strings.Contains(last.Key, "/nodes/") {
+			return slices.DeleteFunc(slices.Clone(asked), func(a scene.Asked) bool { return a.Began.After(last.Ended) })
+		}
+	}
+	return asked
 }
 
 // isBlob says that a request gets the content of a file.

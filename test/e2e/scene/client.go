@@ -153,39 +153,68 @@ func (pid insideDialer) DialContext(ctx context.Context, network, address string
 }
 
 func (r *Ring) connectBy(ctx context.Context, dialer gocql.Dialer) (*gocql.Session, error) {
-	var hosts []string
-	node := ""
-	for _, n := range r.Nodes(ctx) {
-		if n.Status.Ready {
-			hosts, node = append(hosts, n.Status.Address), n.Name
-		}
-	}
-	if node == "" {
-		return nil, errors.New("no node is ready")
-	}
-	if err := r.LogIn(ctx, node); err != nil {
+	access, err := r.Access(ctx)
+	if err != nil {
 		return nil, err
 	}
-	config := gocql.NewCluster(hosts...)
+	config := access.driver()
 	config.AuthProvider = func(*gocql.HostInfo) (login gocql.Authenticator, _ error) {
 		if known := r.login.Load(); known != nil {
 			login = *known
 		}
 		return login, nil
 	}
+	config.Dialer = dialer
+	return config.CreateSession()
+}
+
+// Access is what an application must know to use a ring.
+type Access struct {
+	Hosts      []string
+	Datacenter string
+	// Login is nil if the ring asks for none.
+	Login *gocql.PasswordAuthenticator
+}
+
+// Access to the nodes that are ready, as the superuser.
+func (r *Ring) Access(ctx context.Context) (Access, error) {
+	a, node := Access{Datacenter: render.DatacenterName(&r.Spec.Datacenters[0])}, ""
+	for _, n := range r.Nodes(ctx) {
+		if n.Status.Ready {
+			a.Hosts, node = append(a.Hosts, n.Status.Address), n.Name
+		}
+	}
+	if node == "" {
+		return a, errors.New("no node is ready")
+	}
+	err := r.LogIn(ctx, node)
+	a.Login = r.login.Load()
+	return a, err
+}
+
+// Session from the network of this process, which is one that reaches the nodes.
+func (a Access) Session() (*gocql.Session, error) {
+	config := a.driver()
+	if a.Login != nil {
+		config.Authenticator = *a.Login
+	}
+	return config.CreateSession()
+}
+
+// driver is set up as an application's.
+func (a Access) driver() *gocql.ClusterConfig {
+	config := gocql.NewCluster(a.Hosts...)
 	config.Port = layout.NativePort
 	config.ProtoVersion = 4
-	config.Dialer = dialer
 	config.Timeout, config.WriteTimeout, config.ConnectTimeout = clientTimeout, clientTimeout, clientTimeout
 	config.Consistency, config.DefaultIdempotence = gocql.LocalQuorum, true
 	config.RetryPolicy = &gocql.SimpleRetryPolicy{NumRetries: 1}
 	// what is local to a coordinator of another datacenter is something else
-	local := render.DatacenterName(&r.Spec.Datacenters[0])
-	config.HostFilter = gocql.DataCenterHostFilter(local)
-	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(local))
+	config.HostFilter = gocql.DataCenterHostFilter(a.Datacenter)
+	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.DCAwareRoundRobinPolicy(a.Datacenter))
 	config.ReconnectInterval = time.Second
 	config.Logger = quiet{}
-	return config.CreateSession()
+	return config
 }
 
 // LogIn has the clients of a ring log in as its superuser, if the ring of a node has one, with
