@@ -67,6 +67,17 @@ func (s *Snapshot) RolesReady() bool {
 		s.Ledger != nil && s.Ledger.Authentication != nil && s.Ledger.Authentication.Ready
 }
 
+// Traffic is how far a member with this record serves clients: for administration alone if it asks
+// for passwords that the clients do not have.
+func (s *Snapshot) Traffic(spec *v1alpha1.CassandraNodeSpec) v1alpha1.ClientTraffic {
+	traffic := s.Ledger.Traffic(spec.Datacenter)
+	if traffic == v1alpha1.TrafficOpen && s.Ledger != nil && s.Ledger.Authentication != nil && !s.RolesReady() &&
+		spec.Configuration.Authentication == v1alpha1.AuthenticationPassword {
+		return v1alpha1.TrafficAdministrative
+	}
+	return traffic
+}
+
 // SuperuserSecret is the name of the Secret of the superuser that the ring is made with, or is to
 // be.
 func (s *Snapshot) SuperuserSecret() string {

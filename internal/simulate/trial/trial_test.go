@@ -62,38 +62,42 @@ func TestATrialRunsTheSameAgain(t *testing.T) {
 // A pod on ephemeral storage that goes takes the data of its node along, and a stop that not every
 // member hears of holds no replacement up.
 func TestALostPodOnEphemeralStorageIsReplacedOrNamed(t *testing.T) {
-	kinds := kindsOf(t)
 	for name, at := range map[string]string{
 		"one sees SHUTDOWN, another NORMAL and down": "host-lost@operator:patch/status:CassandraCluster/orders:39",
 		"another one before the JVM is killed":       "pod-deleted@operator:update:ConfigMap/orders-ledger:5",
 		"two of three":                               "evicted@operator:patch:ConfigMap/orders-seeds:1",
 		"while the ring forms":                       "pod-deleted@agent:patch/status:CassandraNode/orders-dc1-r3-0:9",
 	} {
-		trial, err := Parse("ephemeral/4/" + at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		undisturbed := Undisturbed(trial.Scenario, trial.Seed).Run(kinds, nil)
-		if result := trial.Run(kinds, &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
-			t.Errorf("%s, %s: injected %v; %s", name, trial, result.Fired, result.Violations)
-		}
+		t.Run(name, func(t *testing.T) { survives(t, "ephemeral/4/"+at) })
+	}
+}
+
+// survives a fault, which there must be.
+func survives(t *testing.T, name string) {
+	t.Helper()
+	kinds := kindsOf(t)
+	trial, err := Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undisturbed := Undisturbed(trial.Scenario, trial.Seed).Run(kinds, nil)
+	if result := trial.Run(kinds, &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
+		t.Errorf("%s: injected %v; %s", trial, result.Fired, result.Violations)
 	}
 }
 
 // An edit has a roll-out replace a node whose pod has its data, also one whose JVM is killed, or
 // whose pod is deleted, just then.
 func TestAnEditReplacesANodeOnEphemeralStorage(t *testing.T) {
-	kinds := kindsOf(t)
 	for _, at := range []string{"patch:PodDisruptionBudget/orders-dc1:1", "update:ConfigMap/orders-ledger:9"} {
-		trial, err := Parse("ephemeral/2/edit-image@operator:" + at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		undisturbed := Undisturbed(trial.Scenario, trial.Seed).Run(kinds, nil)
-		if result := trial.Run(kinds, &undisturbed.End); !result.Fired || len(result.Violations) > 0 {
-			t.Errorf("%s: injected %v; %s", trial, result.Fired, result.Violations)
-		}
+		survives(t, "ephemeral/2/edit-image@operator:"+at)
 	}
+}
+
+// A node that asks for passwords which its clients do not have stays closed to them, also when it
+// is replaced.
+func TestTheFirstNodeThatAsksForPasswordsIsReplaced(t *testing.T) {
+	survives(t, "passwords-living-ring/1/disk-lost@operator:patch/status:CassandraCluster/orders:161")
 }
 
 func BenchmarkFormation(b *testing.B) {

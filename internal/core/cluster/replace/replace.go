@@ -449,7 +449,7 @@ func end(v *assess.View, s *procedure.Step) plan.Result {
 		return plan.Waiting("waiting for the record of %s, which is recreated", name)
 	}
 	hostID, spec := v.Ledger.Members[name], &n.Record.Spec
-	traffic := v.Ledger.Traffic(spec.Datacenter)
+	traffic := v.Traffic(spec)
 	if spec.Member == nil || spec.Member.HostID != hostID || spec.Join != nil ||
 		spec.ClientTraffic != traffic {
 		s.UpdateRecord(name, false, "it is replaced", func(spec *v1alpha1.CassandraNodeSpec) {
